@@ -1,0 +1,1 @@
+"""The desktop assistant and the command line, built on the engine."""

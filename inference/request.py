@@ -1,0 +1,201 @@
+"""The nouns that every part shares: messages, requests, events, readings. Pure data, no behaviour beyond checks."""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from dataclasses import dataclass, field
+from typing import Literal
+
+from inference.errors import InferenceError, InvalidRequestError
+
+Role = Literal["system", "user", "assistant"]
+FinishReason = Literal["stop", "length", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat. `content` is plain text: no part of it ever becomes a control token."""
+
+    role: Role
+    content: str
+
+
+class Priority(enum.IntEnum):
+    """Who goes first; lower values are served first."""
+
+    ACTION = 0
+    CHAT = 1
+    API = 2
+
+
+def _check(ok: bool, name: str, value: object, limit: str) -> None:
+    if not ok:
+        raise InvalidRequestError(f"{name} is {value!r}, but it must be {limit}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingParams:
+    """How the next token is chosen.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_k: 0 is off.
+        top_p: 1.0 is off.
+        min_p: share of the best token's probability below which tokens are dropped; 0.0 is off.
+        repetition_penalty: 1.0 is off; counts prompt and answer, as Hugging Face does.
+        seed: None draws one at random; the same seed and request give the same tokens.
+        max_new_tokens: upper bound of the answer; None is "as many as the context still holds".
+        stop: strings that end the answer and are not part of it.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    seed: int | None = None
+    max_new_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(0.0 <= self.temperature <= 10.0, "temperature", self.temperature, "between 0 and 10")
+        _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
+        _check(0.0 < self.top_p <= 1.0, "top_p", self.top_p, "above 0 and at most 1")
+        _check(0.0 <= self.min_p <= 1.0, "min_p", self.min_p, "between 0 and 1")
+        _check(
+            0.0 < self.repetition_penalty <= 10.0,
+            "repetition_penalty",
+            self.repetition_penalty,
+            "above 0 and at most 10",
+        )
+        _check(
+            self.max_new_tokens is None or self.max_new_tokens >= 1,
+            "max_new_tokens",
+            self.max_new_tokens,
+            "1 or more",
+        )
+        _check(all(self.stop) and len(self.stop) <= 16, "stop", self.stop, "at most 16 strings, none empty")
+
+
+def new_request_id() -> str:
+    """A fresh id, unique across processes."""
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One answer to be generated. The worker answers with events that carry `request_id`."""
+
+    messages: tuple[Message, ...]
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    priority: Priority = Priority.CHAT
+    request_id: str = field(default_factory=new_request_id)
+
+    def __post_init__(self) -> None:
+        _check(len(self.messages) > 0, "messages", self.messages, "at least one message")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a request cost. Times are wall times in milliseconds, measured on the worker's clock.
+
+    Attributes:
+        prompt_tokens: tokens of the rendered prompt.
+        cached_tokens: tokens of it whose KV was shared instead of computed.
+        new_tokens: tokens generated, end token excluded.
+        queue_ms: from submission to the first prefill step.
+        time_to_first_token_ms: from submission to the first token.
+        decode_ms: from the first token to the last.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    new_tokens: int = 0
+    queue_ms: float = 0.0
+    time_to_first_token_ms: float = 0.0
+    decode_ms: float = 0.0
+
+    @property
+    def decode_tok_s(self) -> float:
+        """Tokens per second after the first one; 0 where there is no second token."""
+        return 1000.0 * (self.new_tokens - 1) / self.decode_ms if self.new_tokens > 1 and self.decode_ms > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillEvent:
+    """`done_tokens` of `prompt_tokens` are in the KV cache."""
+
+    request_id: str
+    done_tokens: int
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """New text: whole characters only, never a stop string, possibly of several tokens; never empty."""
+
+    request_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoneEvent:
+    """The last event of a request that did not fail."""
+
+    request_id: str
+    finish_reason: FinishReason
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEvent:
+    """The last event of a request that failed."""
+
+    request_id: str
+    error: InferenceError
+
+
+RequestEvent = PrefillEvent | TokenEvent | DoneEvent | FailedEvent
+
+
+class ModelState(enum.Enum):
+    """Where the one resident model stands."""
+
+    EMPTY = "empty"
+    LOADING = "loading"
+    READY = "ready"
+    UNLOADING = "unloading"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEvent:
+    """The residency changed, or loading went on.
+
+    Attributes:
+        model: catalog id or path, "" where none is meant.
+        progress: share of the load that is done, 0 to 1.
+        error: set where state is FAILED.
+    """
+
+    state: ModelState
+    model: str = ""
+    progress: float = 0.0
+    error: InferenceError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReading:
+    """A snapshot for meters and the doctor; sizes in bytes, counts in pages and requests."""
+
+    state: ModelState = ModelState.EMPTY
+    model: str = ""
+    backend: str = ""
+    context_tokens: int = 0
+    weight_bytes: int = 0
+    kv_bytes: int = 0
+    pages_total: int = 0
+    pages_free: int = 0
+    running: int = 0
+    waiting: int = 0

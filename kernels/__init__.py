@@ -1,0 +1,1 @@
+"""Compute kernels and their launchers. Knows nothing of models, requests or windows."""
