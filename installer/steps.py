@@ -1,0 +1,97 @@
+"""The two commands of the installer as sequences of steps; the product's own code runs inside the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from installer.environment import Environment
+from installer.shell import SetupError
+from installer.system_packages import check_desktop_libraries, check_test_programs
+
+TEST_MODEL = "smollm2-135m-instruct"
+
+
+def run(environment: Environment, *, model: str | None, assume_yes: bool, has_display: bool) -> int:
+    """Sets up what is missing and starts the app; returns its exit status. Raises SetupError."""
+    environment.prepare()
+    if not environment.read_stamp().get("system_checked") or has_display:
+        check_desktop_libraries(environment.shell, has_display=has_display)
+        environment.update_stamp(system_checked=True)
+    build_kernels(environment)
+    fetch_model(environment, model, assume_yes=assume_yes)
+    command = [*_deskinfer(environment), "run"]
+    if model is not None:
+        command += ["--model", model]
+    if has_display:
+        environment.shell.say("Starting DeskInfer: look for its icon in the tray.")
+    return environment.shell.become(command)
+
+
+def test(environment: Environment, pytest_arguments: list[str]) -> int:
+    """Sets up the test tools and runs every check; returns 0 where all pass. Raises SetupError."""
+    shell = environment.shell
+    environment.prepare(("dev",))
+    check_test_programs(shell)
+    build_kernels(environment)
+    fetch_model(environment, TEST_MODEL, assume_yes=True)
+    python = str(environment.python)
+    checks = {
+        "ruff": [python, "-m", "ruff", "check", "."],
+        "mypy": [python, "-m", "mypy"],
+        "import-linter": [python, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        "pytest": [python, "-m", "pytest", *pytest_arguments],
+    }
+    failed = []
+    for name, command in checks.items():
+        shell.say(f"Check: {name}.")
+        if shell.call(command, environment.root) != 0:
+            failed.append(name)
+    if failed:
+        shell.say(f"Failed: {', '.join(failed)}.")
+    return 1 if failed else 0
+
+
+def _deskinfer(environment: Environment) -> list[str]:
+    # -P: a folder "app" where the user stands must not be taken for ours.
+    return [str(environment.python), "-P", "-m", "app.cli"]
+
+
+def build_kernels(environment: Environment) -> None:
+    """Compiles the CPU kernels once; where that fails the slower fallback is used, and this says so."""
+    shell = environment.shell
+    stamp = environment.read_stamp()
+    if Path(stamp.get("kernels", "-")).exists():
+        return
+    shell.say("Kernels: compiling for this CPU.")
+    code = "from kernels.cpu_compiler import build; print(build())"
+    result = shell.capture([str(environment.python), "-P", "-c", code])
+    if result.code == 0 and result.last_line:
+        environment.update_stamp(kernels=result.last_line)
+        return
+    shell.say(f"Kernels: could not be built ({result.last_line}). DeskInfer works without them, but answers slower.")
+
+
+def fetch_model(environment: Environment, model: str | None, *, assume_yes: bool) -> None:
+    """Fetches the model by the product's own downloader unless the file is there already. Raises SetupError."""
+    shell = environment.shell
+    known = environment.read_stamp().get("model", {})
+    file = Path(known.get("path", "-"))
+    if known.get("id") == (model or "") and file.is_file() and file.stat().st_size == known.get("bytes"):
+        shell.say("Model: ready.")
+        return
+    names = [model] if model else []
+    options = ["--yes"] if assume_yes or not shell.is_terminal else []
+    code = shell.call([*_deskinfer(environment), "models", "pull", *options, *names])
+    if code == 130:
+        raise KeyboardInterrupt
+    if code != 0:
+        raise SetupError(
+            "The model could not be fetched.",
+            "see the message above",
+            "Start again: the download goes on where it stopped.",
+        )
+    where = shell.capture([*_deskinfer(environment), "models", "where", *names])
+    path = Path(where.last_line)
+    if where.code == 0 and path.exists():
+        size = path.stat().st_size
+        environment.update_stamp(model={"id": model or "", "path": str(path), "bytes": size})

@@ -1,0 +1,77 @@
+"""What every test gets: folders of its own for settings and state, no leaked thread, Qt off screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+# Before anything imports Qt. The end-to-end tests start programs of their own, with an environment of their own.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# No test may reach a model hub.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+# The user's own folders, before any test sees others: real models and compiled kernels come from there.
+USER_DATA = platformdirs.user_data_path("deskinfer")
+USER_CACHE = platformdirs.user_cache_path("deskinfer")
+
+# Threads of libraries that live as long as the process: name or class -> why.
+LASTING_THREADS = {
+    "TMonitor": "tqdm's, one for the process; daemon",
+    "asyncio_0": "pool thread of the event loop that a library keeps",
+}
+THREAD_GRACE_S = 3.0
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fresh XDG folders. The model store and the kernel cache stay reachable, through links to the user's own."""
+    if sys.platform != "linux":
+        yield
+        return
+    # Short, since sockets below it may have paths of 107 bytes at most.
+    home = tmp_path_factory.mktemp("xdg")
+    for variable, name in [
+        ("XDG_CONFIG_HOME", "config"),
+        ("XDG_DATA_HOME", "data"),
+        ("XDG_STATE_HOME", "state"),
+        ("XDG_CACHE_HOME", "cache"),
+        ("XDG_RUNTIME_DIR", "run"),
+    ]:
+        folder = home / name
+        folder.mkdir(mode=0o700)
+        monkeypatch.setenv(variable, str(folder))
+    for own, real, name in [("data", USER_DATA, "models"), ("cache", USER_CACHE, "kernels")]:
+        if (real / name).is_dir():
+            (home / own / "deskinfer").mkdir()
+            (home / own / "deskinfer" / name).symlink_to(real / name, target_is_directory=True)
+    yield
+
+
+def _lasting(thread: threading.Thread) -> bool:
+    return thread.name in LASTING_THREADS or type(thread).__name__ in LASTING_THREADS
+
+
+@pytest.fixture(autouse=True)
+def no_leaked_thread() -> Iterator[None]:
+    """Fails a test whose threads outlive it by more than a moment."""
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + THREAD_GRACE_S
+    while leaked := [t for t in threading.enumerate() if t not in before and not _lasting(t)]:
+        if time.monotonic() > deadline:
+            pytest.fail(f"threads outlive the test: {', '.join(f'{t.name} ({type(t).__name__})' for t in leaked)}")
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="session")
+def project_root() -> Path:
+    """The folder of pyproject.toml."""
+    return Path(__file__).resolve().parent.parent
