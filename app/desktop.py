@@ -91,6 +91,14 @@ class Desktop(Protocol):
         """Modifiers that are physically down."""
         ...
 
+    def any_key_held(self) -> bool:
+        """Whether any key, modifier or not, is physically down.
+
+        Wait for False before sending keys: while the hotkey's own key is down, the grab (X11) would swallow them, and a held
+        modifier would change their meaning. False where it cannot be known.
+        """
+        ...
+
     def send_copy(self) -> None:
         """Sends the copy keystroke to the focused window by key position, whatever the keyboard layout."""
         ...
