@@ -1,0 +1,299 @@
+"""The popup beside the cursor that an answer streams into.
+
+It shows and asks; it decides nothing (app/qt/controller.py does). There is one popup: a new action takes it over, after the
+running request has been cancelled, and it stays where the user has put it while it is open.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QFont, QKeySequence, QShortcut
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from app.qt.frameless import FramelessWindow
+from app.qt.icons import svg_icon
+from app.qt.notice import Notice, NoticePanel
+from app.qt.placement import popup_rect
+from app.qt.stream_view import StreamView
+from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, style_sheet
+from app.translation import Translator
+
+DEFAULT_SIZE = QSize(480, 320)
+MINIMUM_SIZE = QSize(360, 180)
+COPIED_SHOWN_MS = 1500
+
+
+class PopupState(enum.Enum):
+    """What the popup is doing."""
+
+    WAITING = "waiting"
+    STREAMING = "streaming"
+    FINISHED = "finished"
+    NOTICE = "notice"
+
+
+class Popup(FramelessWindow):
+    """Streams an answer; offers Stop, Retry, Copy, Replace and Close.
+
+    Signals:
+        stop_requested, retry_requested, copy_requested, replace_requested: the buttons and their shortcuts.
+        notice_accepted: the button of the notice.
+        closed: Esc, the close button or the window manager; what runs should stop.
+    """
+
+    stop_requested = Signal()
+    retry_requested = Signal()
+    copy_requested = Signal()
+    replace_requested = Signal()
+    notice_accepted = Signal()
+    closed = Signal()
+
+    def __init__(self, translator: Translator, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Tool | Qt.WindowType.WindowStaysOnTopHint)
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
+        self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
+        self._tr = translator.tr
+        self._state = PopupState.WAITING
+        self._can_replace = False
+        self._build()
+        self._connect()
+        self._apply_theme()
+        self.setMinimumSize(MINIMUM_SIZE)
+        self.resize(DEFAULT_SIZE)
+        self._enter(PopupState.WAITING)
+
+    # --- construction -------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        tr = self._tr
+        self.title, self.subtitle = QLabel(), QLabel()
+        self.title.setFont(scaled(self.font(), 1.08, QFont.Weight.DemiBold))
+        self.subtitle.setProperty("role", "muted")
+        self.close_button = self._tool_button(tr("Close"), "Esc")
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setAccessibleName(tr("Progress"))
+        policy = self.progress.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(policy)
+        self.view = StreamView()
+        self.view.setAccessibleName(tr("Answer"))
+        self.view.setFont(scaled(self.font(), 1.04))
+        self.notice = NoticePanel()
+        self.small_print = QLabel()
+        self.small_print.setProperty("role", "muted")
+        self.small_print.setFont(scaled(self.font(), 0.84))
+        self.small_print.setMinimumWidth(1)
+        self.stop_button = QPushButton(tr("Stop"))
+        self.retry_button = QPushButton(tr("Try again"))
+        self.copy_button = QPushButton(tr("Copy"))
+        self.replace_button = QPushButton(tr("Replace"))
+        self.replace_button.setProperty("role", "primary")
+        self._lay_out()
+
+    def _tool_button(self, name: str, keys: str) -> QToolButton:
+        button = QToolButton()
+        button.setAccessibleName(name)
+        button.setToolTip(f"{name} ({keys})")
+        button.setIconSize(QSize(16, 16))
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        return button
+
+    def _lay_out(self) -> None:
+        header = QHBoxLayout()
+        header.setContentsMargins(SPACE_L, SPACE_M, SPACE_S, SPACE_S)
+        header.setSpacing(SPACE_S)
+        header.addWidget(self.title)
+        header.addWidget(self.subtitle, 1)
+        header.addWidget(self.close_button)
+        body = QVBoxLayout()
+        body.setContentsMargins(SPACE_L, SPACE_S, SPACE_S, SPACE_S)
+        body.setSpacing(SPACE_M)
+        body.addWidget(self.view, 1)
+        body.addWidget(self.notice)
+        self._footer = QWidget()
+        footer = QHBoxLayout(self._footer)
+        footer.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_M)
+        footer.setSpacing(SPACE_S)
+        footer.addWidget(self.small_print, 1)
+        for button in (self.stop_button, self.retry_button, self.copy_button, self.replace_button):
+            footer.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 1, 1, 1)
+        layout.setSpacing(0)
+        layout.addLayout(header)
+        layout.addWidget(self.progress)
+        layout.addLayout(body, 1)
+        layout.addWidget(self._footer)
+        for before, after in zip(self._tab_order(), self._tab_order()[1:], strict=False):
+            self.setTabOrder(before, after)
+
+    def _tab_order(self) -> Sequence[QWidget]:
+        return (
+            self.view,
+            self.notice.button,
+            self.stop_button,
+            self.retry_button,
+            self.copy_button,
+            self.replace_button,
+            self.close_button,
+        )
+
+    def _connect(self) -> None:
+        self.stop_button.clicked.connect(self.stop_requested)
+        self.retry_button.clicked.connect(self.retry_requested)
+        self.copy_button.clicked.connect(self.copy_requested)
+        self.view.copy_all_requested.connect(self.copy_button.click)
+        self.replace_button.clicked.connect(self.replace_requested)
+        self.close_button.clicked.connect(self.close)
+        self.notice.accepted.connect(self.notice_accepted)
+        for keys, target in (
+            (QKeySequence(Qt.Key.Key_Escape), self.close),
+            (QKeySequence("Ctrl+."), self.stop_button.click),
+            (QKeySequence(QKeySequence.StandardKey.Refresh), self.retry_button.click),
+            (QKeySequence("Ctrl+Return"), self.replace_button.click),
+        ):
+            QShortcut(keys, self).activated.connect(target)
+        self._copied_timer = QTimer(self)
+        self._copied_timer.setSingleShot(True)
+        self._copied_timer.setInterval(COPIED_SHOWN_MS)
+        self._copied_timer.timeout.connect(lambda: self.copy_button.setText(self._tr("Copy")))
+        tr = self._tr
+        self.stop_button.setToolTip(tr("Stop writing ({keys})", keys="Ctrl+."))
+        self.retry_button.setToolTip(tr("Run the action again on the same text ({keys})", keys="F5"))
+        self.copy_button.setToolTip(tr("Copy the answer ({keys})", keys="Ctrl+C"))
+
+    # --- what the controller calls ------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> PopupState:
+        """What the popup is doing."""
+        return self._state
+
+    def begin(self, title: str, subtitle: str = "") -> None:
+        """Empties the popup for a new answer."""
+        self.title.setText(title)
+        self.subtitle.setText(subtitle)
+        self.setWindowTitle(title)
+        self.view.clear_text()
+        self.show_small_print("")
+        self._enter(PopupState.WAITING)
+        self.show_progress("", None)
+
+    def show_progress(self, text: str, share: float | None) -> None:
+        """Says what is being waited for.
+
+        Args:
+            share: how much of it is done, 0 to 1; None where that is unknown.
+        """
+        if self._state is not PopupState.WAITING:
+            return
+        self.view.setPlaceholderText(text)
+        self.view.setAccessibleDescription(text)
+        self.progress.setRange(0, 0 if share is None else 1000)
+        if share is not None:
+            self.progress.setValue(round(1000 * share))
+
+    def append(self, text: str) -> None:
+        """Adds text of the answer."""
+        if self._state is PopupState.WAITING:
+            self._enter(PopupState.STREAMING)
+        self.view.append_text(text)
+
+    def finish(self, small_print: str, details: str = "") -> None:
+        """Shows that the answer has ended."""
+        self.view.setPlaceholderText("")
+        self.show_small_print(small_print, details)
+        self._enter(PopupState.FINISHED)
+
+    def show_small_print(self, text: str, details: str = "") -> None:
+        """Speed, times and model, in one or two short lines; `details` is the tool tip."""
+        self.small_print.setText(text)
+        self.small_print.setToolTip(details or text)
+
+    def show_notice(self, notice: Notice) -> None:
+        """Shows a message; text that has already arrived stays above it."""
+        self.notice.show_notice(notice)
+        self._enter(PopupState.NOTICE)
+        self._make_room()
+
+    def set_replaceable(self, can_replace: bool, tool_tip: str) -> None:
+        """Enables Replace, or says in its tool tip why it is not possible."""
+        self._can_replace = can_replace
+        self.replace_button.setToolTip(tool_tip)
+        self._enter(self._state)
+
+    def show_copied(self) -> None:
+        """Confirms that the answer is on the clipboard."""
+        self.copy_button.setText(self._tr("Copied"))
+        self._copied_timer.start()
+
+    def show_near(self, cursor: QPoint, areas: Sequence[QRect]) -> None:
+        """Shows the popup without taking the focus, near the cursor unless it is already open.
+
+        Args:
+            areas: work areas of the monitors.
+        """
+        if not self.isVisible():
+            self.setGeometry(popup_rect(cursor, self.size(), areas))
+            self.show()
+        self.raise_()
+
+    def take_focus(self) -> None:
+        """Gives the keyboard to the popup, on the user's demand."""
+        self.raise_()
+        self.activateWindow()
+        self.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # --- how it looks -------------------------------------------------------------------------------------------
+
+    def _enter(self, state: PopupState) -> None:
+        self._state = state
+        has_text = not self.view.document().isEmpty()
+        is_running = state in (PopupState.WAITING, PopupState.STREAMING)
+        is_notice = state is PopupState.NOTICE
+        self.view.setVisible(not is_notice or has_text)
+        self.notice.setVisible(is_notice)
+        self.progress.setVisible(state is PopupState.WAITING)
+        had_focus = self.stop_button.hasFocus() or self.retry_button.hasFocus()
+        self.stop_button.setVisible(is_running)
+        self.retry_button.setVisible(not is_running)
+        if had_focus:
+            (self.stop_button if is_running else self.retry_button).setFocus()
+        self.copy_button.setVisible(has_text or not is_notice)
+        self.replace_button.setVisible(has_text or not is_notice)
+        self.copy_button.setEnabled(has_text or state is PopupState.STREAMING)
+        self.replace_button.setEnabled(self._can_replace and state is PopupState.FINISHED and has_text)
+
+    def _make_room(self) -> None:
+        """Grows where a message needs more room than there is; the top stays unless the bottom would leave the screen."""
+        layout = self.layout()
+        if layout is None:
+            return
+        layout.activate()
+        needed = layout.totalHeightForWidth(self.width())
+        if needed <= self.height():
+            return
+        rect = QRect(self.x(), self.y(), self.width(), needed)
+        area = self.screen().availableGeometry()
+        rect.moveBottom(min(rect.bottom(), max(area.bottom(), area.top() + needed - 1)))
+        self.setGeometry(rect)
+
+    def _apply_theme(self) -> None:
+        colors = colors_of(self.palette())
+        self.setStyleSheet(style_sheet(colors))
+        self.close_button.setIcon(svg_icon("close", colors.muted))
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follows the desktop between light and dark."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.ApplicationPaletteChange and hasattr(self, "close_button"):
+            self._apply_theme()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Hides the popup and reports it."""
+        super().closeEvent(event)
+        self.closed.emit()

@@ -1,0 +1,109 @@
+"""A read-only text view that text is appended to while it streams."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QTextBlockFormat, QTextCursor, QTextOption
+from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
+
+from app.qt.theme import LINE_HEIGHT_PERCENT
+
+# Within this distance of the end the view counts as being at the end.
+SLACK_PX = 6
+
+
+class StreamView(QTextEdit):
+    """Appends only, and follows the end of the text until the user scrolls up; at the end it follows again.
+
+    Each paragraph takes its direction from its own first letters, so Arabic and English may stand in one answer.
+
+    Signals:
+        copy_all_requested: Ctrl+C was pressed while nothing is selected.
+    """
+
+    copy_all_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setReadOnly(True)
+        self.setAcceptRichText(False)
+        self.setUndoRedoEnabled(False)
+        self.setTabChangesFocus(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        # The bar keeps its place from the start, so that the text is not wrapped anew when it grows beyond the window.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.setCursorWidth(0)
+        self.document().setDocumentMargin(0)
+        option = self.document().defaultTextOption()
+        option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.document().setDefaultTextOption(option)
+        self._block = QTextBlockFormat()
+        self._block.setLineHeight(LINE_HEIGHT_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        self._is_following = True
+        self._moves_itself = False
+        bar = self.verticalScrollBar()
+        bar.valueChanged.connect(self._on_value_changed)
+        bar.rangeChanged.connect(self._on_range_changed)
+        self._on_range_changed(bar.minimum(), bar.maximum())
+        self.clear_text()
+
+    @property
+    def is_following(self) -> bool:
+        """Whether the view stays at the end when text is added."""
+        return self._is_following
+
+    def clear_text(self) -> None:
+        """Empties the view and follows again."""
+        self.clear()
+        cursor = QTextCursor(self.document())
+        cursor.setBlockFormat(self._block)
+        self._is_following = True
+
+    def append_text(self, text: str) -> None:
+        """Adds text at the end; the user's selection stays as it is."""
+        selection = self.textCursor()
+        anchor, position = selection.anchor(), selection.position()
+        end = QTextCursor(self.document())
+        end.movePosition(QTextCursor.MoveOperation.End)
+        at_end = selection.hasSelection() and end.position() in (anchor, position)
+        end.insertText(text)
+        if at_end:
+            selection.setPosition(anchor)
+            selection.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
+            self._moves_itself = True
+            self.setTextCursor(selection)
+            self._moves_itself = False
+        self._follow()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copies the selection, or asks for the whole answer where there is none."""
+        if event.matches(QKeySequence.StandardKey.Copy) and not self.textCursor().hasSelection():
+            self.copy_all_requested.emit()
+            event.accept()
+        else:
+            super().keyPressEvent(event)
+
+    def _on_value_changed(self, value: int) -> None:
+        if not self._moves_itself:
+            self._is_following = value >= self.verticalScrollBar().maximum() - SLACK_PX
+
+    def _on_range_changed(self, low: int, high: int) -> None:
+        bar = self.verticalScrollBar()
+        is_idle = "true" if low == high else "false"
+        if bar.property("idle") != is_idle:
+            bar.setProperty("idle", is_idle)
+            bar.style().unpolish(bar)
+            bar.style().polish(bar)
+        self._follow()
+
+    def _follow(self) -> None:
+        if not self._is_following:
+            return
+        self._moves_itself = True
+        self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+        self._moves_itself = False

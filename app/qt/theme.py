@@ -1,0 +1,150 @@
+"""Measures, colours and the style sheet of our windows, all derived from the desktop's own palette and font."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtGui import QColor, QFont, QPalette
+
+# One scale of distances for every window, in device-independent pixels.
+SPACE_XS, SPACE_S, SPACE_M, SPACE_L = 4, 8, 12, 16
+LINE_HEIGHT_PERCENT = 130.0
+MIN_CONTRAST = 4.5
+
+
+@dataclass(frozen=True, slots=True)
+class Colors:
+    """What a window is painted with."""
+
+    surface: QColor
+    page: QColor
+    text: QColor
+    muted: QColor
+    hairline: QColor
+    border: QColor
+    accent: QColor
+    on_accent: QColor
+    danger: QColor
+    hover: QColor
+    pressed: QColor
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether light text stands on a dark ground."""
+        return self.page.lightnessF() < self.text.lightnessF()
+
+
+def blend(over: QColor, under: QColor, share: float) -> QColor:
+    """`share` of the first colour on the second, opaque."""
+    return QColor.fromRgbF(
+        over.redF() * share + under.redF() * (1 - share),
+        over.greenF() * share + under.greenF() * (1 - share),
+        over.blueF() * share + under.blueF() * (1 - share),
+    )
+
+
+def contrast(a: QColor, b: QColor) -> float:
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2)."""
+    low, high = sorted((_luminance(a), _luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: QColor) -> float:
+    def linear(value: float) -> float:
+        return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)
+
+    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF())
+
+
+def legible(color: QColor, ground: QColor, minimum: float = MIN_CONTRAST) -> QColor:
+    """The colour, moved towards black or white until it can be read on its ground."""
+    goal = QColor("white") if _luminance(ground) < 0.18 else QColor("black")
+    for step in range(21):
+        moved = blend(goal, color, step / 20)
+        if contrast(moved, ground) >= minimum:
+            return moved
+    return goal
+
+
+def colors_of(palette: QPalette) -> Colors:
+    """Derives our colours from a palette, so that light, dark and high-contrast desktops are all followed."""
+    page = palette.color(QPalette.ColorRole.Base)
+    surface = palette.color(QPalette.ColorRole.Window)
+    text = palette.color(QPalette.ColorRole.Text)
+    accent = legible(palette.color(QPalette.ColorRole.Accent), page)
+    on_accent = max((QColor("white"), QColor("black"), page), key=lambda color: contrast(color, accent))
+    return Colors(
+        surface=surface,
+        page=page,
+        text=text,
+        muted=legible(blend(text, page, 0.62), page),
+        hairline=blend(text, page, 0.12),
+        border=blend(text, page, 0.28),
+        accent=accent,
+        on_accent=on_accent,
+        danger=legible(QColor("#c62f3b"), page),
+        hover=blend(text, page, 0.07),
+        pressed=blend(text, page, 0.14),
+    )
+
+
+def scaled(font: QFont, factor: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+    """The font in another size and weight; works for fonts measured in points and in pixels."""
+    result = QFont(font)
+    if font.pointSizeF() > 0:
+        result.setPointSizeF(font.pointSizeF() * factor)
+    else:
+        result.setPixelSize(max(1, round(font.pixelSize() * factor)))
+    result.setWeight(weight)
+    return result
+
+
+def style_sheet(colors: Colors) -> str:
+    """The style sheet of our windows. Roles are told by the dynamic property `role`."""
+    c = {name: getattr(colors, name).name() for name in Colors.__slots__}
+    return f"""
+    #sheet {{ background: {c["page"]}; border: 1px solid {c["border"]}; }}
+    #page {{ background: {c["page"]}; }}
+    QLabel {{ color: {c["text"]}; background: transparent; }}
+    QLabel[role="muted"] {{ color: {c["muted"]}; }}
+    QLabel[role="danger"] {{ color: {c["danger"]}; }}
+    QFrame[role="hairline"] {{ background: {c["hairline"]}; border: none; max-height: 1px; min-height: 1px; }}
+    QTextEdit, QPlainTextEdit {{
+        color: {c["text"]}; background: {c["page"]}; border: none; padding: 0;
+        selection-background-color: {c["accent"]}; selection-color: {c["on_accent"]};
+    }}
+    QPlainTextEdit[role="field"] {{
+        border: 1px solid {c["border"]}; border-radius: 6px; padding: {SPACE_S}px;
+    }}
+    QPlainTextEdit[role="field"]:focus {{ border-color: {c["accent"]}; }}
+    QFrame[role="quote"] {{
+        background: {c["hover"]}; border: none; border-left: 3px solid {c["border"]};
+    }}
+    QPushButton {{
+        color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; border-radius: 6px;
+        padding: {SPACE_XS}px {SPACE_M}px; min-height: 20px;
+    }}
+    QPushButton:hover {{ background: {c["hover"]}; }}
+    QPushButton:pressed {{ background: {c["pressed"]}; }}
+    QPushButton:focus {{ border: 1px solid {c["accent"]}; }}
+    QPushButton:disabled {{ color: {c["muted"]}; border-color: {c["hairline"]}; background: {c["page"]}; }}
+    QPushButton[role="primary"]:enabled {{
+        color: {c["on_accent"]}; background: {c["accent"]}; border-color: {c["accent"]};
+    }}
+    QPushButton[role="primary"]:enabled:focus {{ border: 2px solid {c["text"]}; padding: 3px 11px; }}
+    QToolButton {{ border: 1px solid transparent; border-radius: 6px; background: transparent; padding: 3px; }}
+    QToolButton:hover {{ background: {c["hover"]}; }}
+    QToolButton:pressed {{ background: {c["pressed"]}; }}
+    QToolButton:focus {{ border-color: {c["accent"]}; }}
+    QProgressBar {{ background: {c["hairline"]}; border: none; max-height: 3px; min-height: 3px; }}
+    QProgressBar::chunk {{ background: {c["accent"]}; }}
+    QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}
+    QScrollBar::handle:vertical {{
+        background: {c["border"]}; border-radius: 3px; min-height: 28px; margin: 0 0 0 4px;
+    }}
+    QScrollBar[idle="true"]::handle:vertical {{ background: transparent; }}
+    QScrollBar::handle:vertical:hover {{ background: {c["muted"]}; }}
+    QScrollBar::add-line, QScrollBar::sub-line {{ height: 0; width: 0; }}
+    QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+    QToolTip {{ color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; padding: 3px; }}
+    """
