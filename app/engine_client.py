@@ -1,11 +1,31 @@
-"""What the app sees of an engine: a protocol, the client of the engine in this process, and a scripted one for tests."""
+"""What the app sees of an engine: a protocol, and a scripted engine for tests and trials.
+
+The engine of this process is `inference.engine.worker.Worker`, which has exactly these methods."""
 
 from __future__ import annotations
 
+import re
+import threading
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
-from inference.request import EngineReading, GenerationRequest, ModelEvent, RequestEvent
+from inference.errors import EngineStoppedError, InferenceError
+from inference.request import (
+    DoneEvent,
+    EngineReading,
+    FailedEvent,
+    FinishReason,
+    GenerationRequest,
+    ModelEvent,
+    ModelState,
+    PrefillEvent,
+    Priority,
+    RequestEvent,
+    TokenEvent,
+    Usage,
+)
 
 RequestListener = Callable[[RequestEvent], None]
 ModelListener = Callable[[ModelEvent], None]
@@ -15,7 +35,7 @@ class EngineClient(Protocol):
     """Every method returns at once and may be called from any thread; listeners run on the engine's thread."""
 
     def submit(self, request: GenerationRequest, listener: RequestListener) -> None:
-        """Queues a request; the default model is loaded first where none is resident. Failures arrive as FailedEvent."""
+        """Queues a request; the default model is loaded first where none is resident. Failures are FailedEvents."""
         ...
 
     def cancel(self, request_id: str) -> None:
@@ -39,5 +59,164 @@ class EngineClient(Protocol):
         ...
 
     def close(self) -> None:
-        """Cancels everything, unloads, ends the thread; returns within three seconds. Later calls raise EngineStoppedError."""
+        """Cancels everything, unloads, ends the thread, within three seconds. Later calls raise EngineStoppedError."""
         ...
+
+
+class ScriptedAnswer:
+    """What `FakeClient` answers to one request.
+
+    Attributes:
+        pieces: the texts of the token events, in order.
+        prompt_tokens: of the prefill event and the usage.
+        error: ends the request as failed, after the pieces.
+        finish_reason: of the done event.
+    """
+
+    def __init__(
+        self,
+        *pieces: str,
+        prompt_tokens: int = 8,
+        error: InferenceError | None = None,
+        finish_reason: FinishReason = "stop",
+    ) -> None:
+        self.pieces = pieces
+        self.prompt_tokens = prompt_tokens
+        self.error = error
+        self.finish_reason = finish_reason
+
+    def events(self, request_id: str) -> list[RequestEvent]:
+        """All events of the answer."""
+        events: list[RequestEvent] = [PrefillEvent(request_id, self.prompt_tokens, self.prompt_tokens)]
+        events += [TokenEvent(request_id, piece) for piece in self.pieces]
+        if self.error is not None:
+            return [*events, FailedEvent(request_id, self.error)]
+        usage = Usage(prompt_tokens=self.prompt_tokens, new_tokens=len(self.pieces), decode_ms=10.0 * len(self.pieces))
+        return [*events, DoneEvent(request_id, self.finish_reason, usage)]
+
+
+class FakeClient:
+    """An engine without a model: answers come from a script, and time passes only when the test says so.
+
+    Nothing is delivered before `step` or `play`, and then on the thread that calls it. Requests run one after another in
+    the order of their priority; each ends with exactly one done or failed event, as in the real engine.
+
+    Attributes:
+        submitted: every request so far.
+        cancelled: every id that was cancelled so far, unknown ones too.
+        load_error: set it to make the next loads fail.
+    """
+
+    def __init__(self, *answers: ScriptedAnswer, model: str = "fake") -> None:
+        """Answers are given out in order and the last one repeats. Without any, the user's message is the answer."""
+        self.submitted: list[GenerationRequest] = []
+        self.cancelled: list[str] = []
+        self.load_error: InferenceError | None = None
+        self._answers = list(answers)
+        self._default_model = model
+        self._queues: dict[str, deque[RequestEvent]] = {}
+        self._listeners: dict[str, RequestListener] = {}
+        self._priorities: dict[str, Priority] = {}
+        self._model_events: deque[ModelEvent] = deque()
+        self._model_listeners: list[ModelListener] = []
+        self._state = ModelEvent(ModelState.EMPTY)
+        self._closed = False
+        self._lock = threading.RLock()
+
+    def submit(self, request: GenerationRequest, listener: RequestListener) -> None:
+        """Queues the next scripted answer; the model is loaded first where none is resident."""
+        with self._lock:
+            self._check_open()
+            self.submitted.append(request)
+            answer = self._next_answer(request)
+            if self._last_model_event().state not in (ModelState.READY, ModelState.LOADING):
+                self.load(self._default_model)
+            if self._last_model_event().state is ModelState.FAILED:
+                assert self.load_error is not None
+                answer = ScriptedAnswer(error=self.load_error)
+            self._queues[request.request_id] = deque(answer.events(request.request_id))
+            self._listeners[request.request_id] = listener
+            self._priorities[request.request_id] = request.priority
+
+    def cancel(self, request_id: str) -> None:
+        """The request's next event is the last: done, cancelled."""
+        with self._lock:
+            self._check_open()
+            self.cancelled.append(request_id)
+            if request_id in self._queues:
+                self._queues[request_id] = deque([DoneEvent(request_id, "cancelled", Usage())])
+
+    def load(self, model: str) -> None:
+        """Three events: loading, half loaded, and ready or failed."""
+        with self._lock:
+            self._check_open()
+            self._model_events.append(ModelEvent(ModelState.LOADING, model))
+            self._model_events.append(ModelEvent(ModelState.LOADING, model, 0.5))
+            if self.load_error is not None:
+                self._model_events.append(ModelEvent(ModelState.FAILED, model, error=self.load_error))
+            else:
+                self._model_events.append(ModelEvent(ModelState.READY, model, 1.0))
+
+    def unload(self) -> None:
+        """Cancels what runs and gives the model back."""
+        with self._lock:
+            for request_id in list(self._queues):
+                self.cancel(request_id)
+            self._model_events.append(ModelEvent(ModelState.EMPTY))
+
+    def listen(self, listener: ModelListener) -> Callable[[], None]:
+        """Adds a model listener; the result removes it."""
+        self._model_listeners.append(listener)
+        return lambda: self._model_listeners.remove(listener) if listener in self._model_listeners else None
+
+    def reading(self) -> EngineReading:
+        """State, model and number of open requests; sizes are zero."""
+        return EngineReading(
+            state=self._state.state, model=self._state.model, backend="fake", waiting=len(self._queues)
+        )
+
+    def close(self) -> None:
+        """Cancels everything and delivers the last events."""
+        with self._lock:
+            if self._closed:
+                return
+            for request_id in list(self._queues):
+                self.cancel(request_id)
+            self._closed = True
+        self.play()
+
+    def step(self) -> bool:
+        """Delivers one event; False where none is left."""
+        with self._lock:
+            if self._model_events:
+                self._state = event = self._model_events.popleft()
+                deliveries: list[Callable[[], None]] = [partial(each, event) for each in self._model_listeners]
+            elif self._queues:
+                request_id = min(self._queues, key=lambda each: self._priorities[each])
+                request_event = self._queues[request_id].popleft()
+                deliveries = [partial(self._listeners[request_id], request_event)]
+                if isinstance(request_event, (DoneEvent, FailedEvent)):
+                    for table in (self._queues, self._listeners, self._priorities):
+                        table.pop(request_id)
+            else:
+                return False
+        for deliver in deliveries:
+            deliver()
+        return True
+
+    def play(self) -> None:
+        """Delivers everything, also what listeners submit meanwhile."""
+        while self.step():
+            pass
+
+    def _last_model_event(self) -> ModelEvent:
+        return self._model_events[-1] if self._model_events else self._state
+
+    def _next_answer(self, request: GenerationRequest) -> ScriptedAnswer:
+        if not self._answers:
+            return ScriptedAnswer(*re.findall(r"\s*\S+\s*", request.messages[-1].content))
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineStoppedError("The engine has been closed. Start the app again.")

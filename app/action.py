@@ -1,0 +1,95 @@
+"""One action: what it asks of the model, how, and what becomes of the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from app.language import UNKNOWN, Languages, detect, other_language
+from inference.errors import InvalidRequestError
+from inference.request import GenerationRequest, Message, Priority, SamplingParams
+
+OutputKind = Literal["text", "todos"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the model is told, in one language.
+
+    Attributes:
+        system: may hold {target_language}.
+        user: holds {text}, the user's text, and may hold {target_language}.
+    """
+
+    system: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that the app does with a text.
+
+    Attributes:
+        id: names the command "action.<id>" and the settings "hotkey.<id>" and "hotkey.<id>.clipboard".
+        titles: by language, "en" always there.
+        descriptions: by language, may be empty.
+        prompts: by language, at least one.
+        hotkey: default for the selection, "" for none.
+        clipboard_hotkey: default for the clipboard's text, "" for none.
+        output: "text", or "todos" for a list that the popup shows as one.
+        replaces: whether the answer is meant to take the place of the selection.
+        order: place in menus; ties go by id.
+    """
+
+    id: str
+    titles: Mapping[str, str]
+    descriptions: Mapping[str, str]
+    prompts: Mapping[str, Prompt]
+    sampling: SamplingParams
+    hotkey: str = ""
+    clipboard_hotkey: str = ""
+    output: OutputKind = "text"
+    replaces: bool = False
+    order: int = 100
+
+    def title(self, ui_language: str) -> str:
+        """The name in menus and windows."""
+        return self.titles.get(ui_language) or self.titles["en"]
+
+    def description(self, ui_language: str) -> str:
+        """One sentence for settings and tooltips, "" where the action has none."""
+        return self.descriptions.get(ui_language) or self.descriptions.get("en", "")
+
+    def prompt_language(self, text: str, languages: Languages, ui_language: str) -> str:
+        """Which of the prompts fits a text.
+
+        A small model tends to answer in the language of its instructions, so a Chinese text gets the Chinese prompt
+        and any other the English one. A text without letters goes by the language of the windows.
+        """
+        language = detect(text, (languages.first, languages.second))
+        wanted = ui_language if language is UNKNOWN else language.code
+        code = "zh" if wanted == "zh" else "en"
+        return code if code in self.prompts else next(iter(self.prompts))
+
+    def request(self, text: str, languages: Languages, ui_language: str = "en") -> GenerationRequest:
+        """Builds the request for a text; its placeholders are filled in one pass, so braces in the text stay braces.
+
+        Raises:
+            InvalidRequestError: the text is empty or white space.
+        """
+        if not text.strip():
+            raise InvalidRequestError("The text is empty, but an action needs some. Select a text first.")
+        code = self.prompt_language(text, languages, ui_language)
+        target = other_language(text, languages.first, languages.second)
+        values = {"text": text.strip("\r\n"), "target_language": target.chinese if code == "zh" else target.english}
+        prompt = self.prompts[code]
+        messages = [Message("user", _fill(prompt.user, values))]
+        if prompt.system:
+            messages.insert(0, Message("system", _fill(prompt.system, values)))
+        return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION)
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], template)

@@ -1,0 +1,50 @@
+"""Where the app keeps its files: configuration, models, cache, runtime, its own assets."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import platformdirs
+
+APP_NAME = "deskinfer"
+
+
+def config_dir() -> Path:
+    """Settings and the user's own actions, e.g. ~/.config/deskinfer. Not created here."""
+    return platformdirs.user_config_path(APP_NAME, appauthor=False)
+
+
+def data_dir() -> Path:
+    """What is worth keeping and can be large: models. Not created here."""
+    return platformdirs.user_data_path(APP_NAME, appauthor=False)
+
+
+def cache_dir() -> Path:
+    """What can be made again. Not created here."""
+    return platformdirs.user_cache_path(APP_NAME, appauthor=False)
+
+
+def log_dir() -> Path:
+    """Logs, which never hold prompts, selections or answers. Not created here."""
+    return platformdirs.user_log_path(APP_NAME, appauthor=False)
+
+
+def runtime_dir() -> Path:
+    """The lock and the socket of the running app; its owner makes it private (see app/instance.py)."""
+    return platformdirs.user_runtime_path(APP_NAME, appauthor=False)
+
+
+def settings_file() -> Path:
+    """The settings of this user."""
+    return config_dir() / "settings.toml"
+
+
+def user_actions_dir() -> Path:
+    """The user's own actions; a file with the id of a built-in action replaces it."""
+    return config_dir() / "actions"
+
+
+def assets_dir(name: str) -> Path:
+    """A folder of the package's assets: "actions", "icons" or "translations"."""
+    return Path(str(files("assets").joinpath(name)))
