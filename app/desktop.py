@@ -1,7 +1,7 @@
 """What the app needs of an operating system's desktop, as protocols: windows and keys, hotkey grabs, the clipboard.
 
-Implementations: app/platform (Desktop, HotkeyGrabber) and app/qt/clipboard (Clipboard). Capture and paste-back are written
-against these alone, so they are tested with fakes.
+Implementations: app/platform (Desktop, HotkeyGrabber) and app/qt/clipboard (Clipboard). Capture and paste-back are
+written against these alone, so they are tested with fakes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from app.translation import UserText
 
 
 class Modifier(enum.Enum):
@@ -48,9 +50,14 @@ class Window:
 
 
 class HotkeyError(Exception):
-    """A combination could not be grabbed; the message names it, the reason and the cure."""
+    """A combination could not be grabbed; the message names it, the reason and the cure.
 
-    def __init__(self, hotkey: Hotkey, reason: str) -> None:
+    Attributes:
+        hotkey: the combination.
+        reason: reason and cure, for the user.
+    """
+
+    def __init__(self, hotkey: Hotkey, reason: UserText) -> None:
         self.hotkey = hotkey
         self.reason = reason
         super().__init__(f"{hotkey}: {reason}")
@@ -94,8 +101,8 @@ class Desktop(Protocol):
     def any_key_held(self) -> bool:
         """Whether any key, modifier or not, is physically down.
 
-        Wait for False before sending keys: while the hotkey's own key is down, the grab (X11) would swallow them, and a held
-        modifier would change their meaning. False where it cannot be known.
+        Wait for False before sending keys: while the hotkey's own key is down, the grab (X11) would swallow them, and a
+        held modifier would change their meaning. False where it cannot be known.
         """
         ...
 
@@ -164,4 +171,4 @@ class DesktopSession:
     kind: str
     desktop: Desktop
     grabber: HotkeyGrabber
-    limits: tuple[str, ...] = field(default=())
+    limits: tuple[UserText, ...] = field(default=())
