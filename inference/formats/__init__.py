@@ -1,0 +1,1 @@
+"""Model files: readers, the catalog, the store and its downloads."""
