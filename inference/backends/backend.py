@@ -1,7 +1,7 @@
 """The seam between the transformer and a device: what every backend computes, and the registry of backends.
 
-Arrays and weight handles are opaque to the decoder (np.ndarray, torch.Tensor, device pointers): only the backend that made
-them looks inside. M is the number of tokens of a step, over all its sequences; hidden states are (M, hidden_size).
+Arrays and weight handles are opaque to the decoder (np.ndarray, torch.Tensor, device pointers): only the backend that
+made them looks inside. M is the number of tokens of a step, over all its sequences; hidden states are (M, hidden_size).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Batch:
         query_starts: int32 (S + 1,): sequence s owns rows query_starts[s] to query_starts[s + 1].
         context_lengths: int32 (S,): tokens of the sequence in the cache once this step has appended its own.
         page_tables: int32 (S, max_pages): page i holds positions i * PAGE_SIZE onward; unused entries are -1.
-        logit_rows: int32 (L,): rows of M whose logits are wanted, often the last of each sequence, () for mid-prompt chunks.
+        logit_rows: int32 (L,): rows of M whose logits are wanted, often the last of each sequence, () for mid-prompt
+            chunks.
     """
 
     token_ids: NDArray[np.int32]
@@ -149,5 +150,8 @@ def create_backend(name: str, **options: Any) -> Backend:
     if target is None:
         raise BackendUnavailableError(name, f"there is none of that name; there are {', '.join(_REGISTRY)}")
     module, _, attribute = target.partition(":")
-    backend: Backend = getattr(importlib.import_module(module), attribute)(**options)
+    try:
+        backend: Backend = getattr(importlib.import_module(module), attribute)(**options)
+    except ImportError as error:
+        raise BackendUnavailableError(name, f"a part of it cannot be imported ({error})") from error
     return backend

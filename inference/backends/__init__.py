@@ -1,0 +1,1 @@
+"""Devices: what the transformer needs of one, and the backends that offer it."""

@@ -1,0 +1,357 @@
+"""PyTorch on the CPU: the float32 oracle, and the fallback where our own kernels cannot be built.
+
+The oracle (the default) dequantizes every weight to float32 at load and uses nothing but PyTorch's plain operations.
+The fallback (`packed=True`) is for machines with little memory: 4-bit weights stay 4-bit, all others become bfloat16,
+keys and values float16. Few tokens go through PyTorch's packed int4 operation, many through a dequantized copy of one
+weight at a time. That operation is private to PyTorch, so it is compared with plain arithmetic before it is used.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from inference.backends.backend import PAGE_SIZE, Batch
+from inference.errors import BackendUnavailableError
+from inference.formats.model_source import WeightTensor
+from inference.models.model_spec import ModelSpec
+from kernels.reference import dequantize
+
+INT4_GROUP = 32
+INT4_KINDS = ("q4_0", "q4_1", "q4_k")
+INT4_ROWS = 16
+"""PyTorch's packed operation takes heights that divide by this."""
+INT4_MAX_TOKENS = 4
+"""Above this many tokens the packed operation, whose time grows with each, loses against a dequantized weight."""
+
+DENSE_ROWS = 4096
+"""Rows that are dequantized at a time."""
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class _Matrix(Protocol):
+    """A weight (N, K) in whatever form."""
+
+    def linear(self, x: Tensor) -> Tensor:
+        """(M, N) float32 of x (M, K) float32."""
+        ...
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """(M, K) float32: rows of the matrix."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Dense:
+    """float32 or bfloat16; `many_dtype` is what this machine multiplies fastest where there are many tokens."""
+
+    weight: Tensor
+    many_dtype: torch.dtype
+
+    def linear(self, x: Tensor) -> Tensor:
+        weight = self.weight if x.shape[0] <= INT4_MAX_TOKENS else self.weight.to(self.many_dtype)
+        return functional.linear(x.to(weight.dtype), weight).float()
+
+    def rows(self, ids: Tensor) -> Tensor:
+        return self.weight[ids].float()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Int4:
+    """Nibbles in plain order for many tokens, and in the operation's own order, which differs between CPUs, for few.
+
+    Attributes:
+        nibbles: uint8 (N, K / 2); within a group of 32, byte j holds value j below and value j + 16 above.
+        packed: uint8 (N, K / 2), opaque.
+        scales_zeros: bfloat16 (K / 32, N, 2); a weight is (q - 8) * scale + zero.
+    """
+
+    nibbles: Tensor
+    packed: Tensor
+    scales_zeros: Tensor
+    many_dtype: torch.dtype
+
+    def linear(self, x: Tensor) -> Tensor:
+        if x.shape[0] > INT4_MAX_TOKENS:
+            weight = _dequantize_int4(self.nibbles, self.scales_zeros).to(self.many_dtype)
+            return functional.linear(x.to(weight.dtype), weight).float()
+        return _int4_linear(x.to(torch.bfloat16), self.packed, self.scales_zeros).float()
+
+    def rows(self, ids: Tensor) -> Tensor:
+        return _dequantize_int4(self.nibbles[ids], self.scales_zeros[:, ids]).float()
+
+
+def _int4_linear(x: Tensor, packed: Tensor, scales_zeros: Tensor) -> Tensor:
+    result: Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(x, packed, INT4_GROUP, scales_zeros)
+    return result
+
+
+def _dequantize_int4(nibbles: Tensor, scales_zeros: Tensor) -> Tensor:
+    """(N, K) bfloat16."""
+    groups = nibbles.view(nibbles.shape[0], -1, INT4_GROUP // 2)
+    quants = torch.cat((groups & 15, groups >> 4), dim=-1).to(torch.bfloat16) - 8
+    scales, zeros = scales_zeros.transpose(0, 1).unsqueeze(-1).unbind(dim=2)
+    return torch.addcmul(zeros, quants, scales).flatten(1)
+
+
+def _int4_groups(tensor: WeightTensor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Nibbles (N, K / 2) and scales and zeros (K / 32, N, 2) of a 4-bit tensor, without rounding anything."""
+    blocks = tensor.data.reshape(tensor.shape[0], -1, {"q4_0": 18, "q4_1": 20, "q4_k": 144}[tensor.kind])
+    head = np.ascontiguousarray(blocks[..., :4]).view("<f2").astype(np.float32)
+    if tensor.kind == "q4_k":
+        first, second, third = blocks[..., 4:8], blocks[..., 8:12], blocks[..., 12:16]
+        scales = head[..., :1] * np.concatenate([first & 63, (third & 15) | (first >> 6 << 4)], axis=-1)
+        minima = head[..., 1:] * np.concatenate([second & 63, (third >> 4) | (second >> 6 << 4)], axis=-1)
+        zeros = 8 * scales - minima
+        # Each run of 32 bytes holds one group in its low nibbles and the next in its high ones.
+        runs = blocks[..., 16:].reshape(*blocks.shape[:2], 4, 32)
+        quants = np.stack([runs & 15, runs >> 4], axis=3)
+        nibbles = quants[..., :16] | (quants[..., 16:] << 4)
+    else:
+        scales = head[..., :1]
+        zeros = np.zeros_like(scales) if tensor.kind == "q4_0" else head[..., 1:] + 8 * scales
+        nibbles = blocks[..., -16:]
+    rows = tensor.shape[0]
+    scales_zeros = np.stack([scales.reshape(rows, -1).T, zeros.reshape(rows, -1).T], axis=-1)
+    return np.ascontiguousarray(nibbles).reshape(rows, -1), scales_zeros
+
+
+def _int4_matrix(parts: Sequence[WeightTensor], many_dtype: torch.dtype) -> _Int4:
+    groups = [_int4_groups(part) for part in parts]
+    nibbles = torch.from_numpy(np.concatenate([g[0] for g in groups]))
+    # The operation reads the memory as it lies, and NumPy keeps the order of a transposed array.
+    scales_zeros = torch.from_numpy(np.concatenate([g[1] for g in groups], axis=1)).to(torch.bfloat16).contiguous()
+    by_group = nibbles.view(nibbles.shape[0], -1, INT4_GROUP // 2)
+    quants = torch.cat((by_group & 15, by_group >> 4), dim=-1).flatten(1).to(torch.int32)
+    packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(quants, 2)
+    return _Int4(nibbles, packed, scales_zeros, many_dtype)
+
+
+def _int4_works() -> bool:
+    """Compares one small product with plain arithmetic: the operation is private and may change or be missing."""
+    data = np.random.default_rng(0).integers(0, 256, (INT4_ROWS * 2, 2, 18), dtype=np.uint8)
+    data[..., 1] = 0x2C  # the high byte of a float16 of about 0.06
+    tensor = WeightTensor("probe", (INT4_ROWS * 2, 64), "q4_0", data.reshape(INT4_ROWS * 2, -1))
+    x = torch.linspace(-1, 1, 64)[None]
+    try:
+        found = _int4_matrix([tensor], torch.float32).linear(x)
+    except (AttributeError, RuntimeError):
+        return False
+    wanted = functional.linear(x, torch.from_numpy(dequantize("q4_0", tensor.data, tensor.shape)))
+    return bool(torch.allclose(found, wanted, rtol=0.02, atol=0.02 * float(wanted.abs().max())))
+
+
+def _fastest_dtype() -> torch.dtype:
+    """float32, or bfloat16 where this CPU multiplies it faster (some are many times slower at it)."""
+    seconds = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        x, weight = torch.ones(128, 512, dtype=dtype), torch.ones(512, 512, dtype=dtype)
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            functional.linear(x, weight)
+            times.append(time.perf_counter() - start)
+        seconds[dtype] = min(times)
+    return min(seconds, key=lambda dtype: seconds[dtype])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Linear:
+    """Matrices stacked along N, and their bias."""
+
+    matrices: tuple[_Matrix, ...]
+    bias: Tensor | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        results = [matrix.linear(x) for matrix in self.matrices]
+        y = results[0] if len(results) == 1 else torch.cat(results, dim=-1)
+        return y if self.bias is None else y + self.bias
+
+
+class TorchBackend:
+    """Backend over torch tensors on the CPU; hidden states are float32 throughout.
+
+    Args:
+        threads: of PyTorch's pool, which the whole process shares; None keeps PyTorch's choice.
+        dtype: of dense weights, "float32" or "bfloat16".
+        packed: the fallback's small form of the weights; `dtype` is then not used.
+
+    Raises:
+        BackendUnavailableError: `dtype` is another.
+    """
+
+    name = "torch"
+
+    def __init__(self, threads: int | None = None, dtype: str = "float32", packed: bool = False) -> None:
+        if dtype not in _DTYPES:
+            raise BackendUnavailableError(self.name, f"dtype is {dtype!r}, but it must be float32 or bfloat16")
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self._dtype = torch.bfloat16 if packed else _DTYPES[dtype]
+        self._many_dtype = _fastest_dtype() if packed else self._dtype
+        self._int4 = packed and _int4_works()
+        self._kv_dtype = torch.float16 if packed else torch.float32
+        self._kv = torch.empty(0)
+        self._rotation: tuple[Batch, Tensor, Tensor] | None = None
+
+    def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
+        """Bytes that a tensor of this kind and shape will occupy once loaded."""
+        size = math.prod(shape)
+        if len(shape) < 2:
+            return 4 * size
+        if self._takes_int4(kind, shape):
+            return size + 4 * (size // INT4_GROUP)
+        return size * self._dtype.itemsize
+
+    def planned_kv_page_bytes(self, spec: ModelSpec) -> int:
+        """Bytes of one KV page over all layers, keys and values."""
+        return 2 * spec.num_layers * PAGE_SIZE * spec.kv_size * self._kv_dtype.itemsize
+
+    def planned_workspace_bytes(self, spec: ModelSpec, max_batch_tokens: int) -> int:
+        """Activations in float32, and in the fallback one dequantized weight with its parts."""
+        widths = 4 * spec.hidden_size + 3 * spec.q_size + 2 * spec.kv_size + 4 * spec.intermediate_size
+        dequantized = 8 * 2 * spec.hidden_size * spec.intermediate_size if self._int4 else 0
+        return 4 * (max_batch_tokens * widths + 2 * spec.vocab_size) + dequantized
+
+    def vector(self, tensor: WeightTensor) -> Tensor:
+        """float32, of the tensor's shape."""
+        return torch.from_numpy(dequantize(tensor.kind, tensor.data, tensor.shape))
+
+    def linear_weight(self, parts: Sequence[WeightTensor], biases: Sequence[WeightTensor] = ()) -> _Linear:
+        """Parts of one kind become one matrix; a mixture stays apart and its products are joined."""
+        bias = torch.cat([self.vector(tensor) for tensor in biases]) if biases else None
+        packable = [self._takes_int4(part.kind, part.shape) for part in parts]
+        if all(packable):
+            return _Linear((_int4_matrix(parts, self._many_dtype),), bias)
+        if not any(packable):
+            weight = torch.cat([self._dense(part) for part in parts])
+            return _Linear((_Dense(weight, self._many_dtype),), bias)
+        return _Linear(tuple(self._matrix(part) for part in parts), bias)
+
+    def embedding_weight(self, tensor: WeightTensor) -> _Matrix:
+        """A table whose rows are read."""
+        return self._matrix(tensor)
+
+    def head_weight(self, tensor: WeightTensor, tied: _Matrix | None) -> _Matrix:
+        """The embedding itself where they are tied."""
+        return self._matrix(tensor) if tied is None else tied
+
+    def allocate(self, spec: ModelSpec, inv_freq: NDArray[np.float64], num_pages: int, max_batch_tokens: int) -> None:
+        """Allocates the pages; activations are PyTorch's affair."""
+        del max_batch_tokens
+        self._spec = spec
+        self._inv_freq = torch.from_numpy(inv_freq)
+        shape = (spec.num_layers, 2, num_pages * PAGE_SIZE, spec.num_kv_heads, spec.head_dim)
+        # Zeros are written at once, so that a machine without the memory fails here and not in the middle of an answer.
+        self._kv = torch.empty(shape, dtype=self._kv_dtype).zero_()
+
+    def embed(self, table: _Matrix, batch: Batch) -> Tensor:
+        """(M, hidden_size) float32."""
+        return table.rows(torch.from_numpy(batch.token_ids).long())
+
+    def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        """x / sqrt(mean(x^2) + eps) * weight over the last dimension."""
+        return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + eps) * weight
+
+    def linear(self, x: Tensor, weight: _Linear) -> Tensor:
+        """(M, N) float32."""
+        return weight(x)
+
+    def add_linear(self, residual: Tensor, x: Tensor, weight: _Linear) -> Tensor:
+        """residual + linear(x, weight)."""
+        return residual + weight(x)
+
+    def gated_linear(self, x: Tensor, gate_up: _Linear) -> Tensor:
+        """silu(gate) * up."""
+        gate, up = gate_up(x).chunk(2, dim=-1)
+        return functional.silu(gate) * up
+
+    def rope_append(
+        self, qkv: Tensor, layer: int, q_norm: Tensor | None, k_norm: Tensor | None, batch: Batch
+    ) -> Tensor:
+        """Norms and rotates Q and K, appends K and V to the pages; returns Q as (M, num_q_heads, head_dim)."""
+        spec = self._spec
+        heads = qkv.view(len(qkv), -1, spec.head_dim)
+        q, k, v = torch.split(heads, [spec.num_q_heads, spec.num_kv_heads, spec.num_kv_heads], dim=1)
+        if q_norm is not None:
+            q = self.rms_norm(q, q_norm, spec.rms_norm_eps)
+        if k_norm is not None:
+            k = self.rms_norm(k, k_norm, spec.rms_norm_eps)
+        slots = torch.from_numpy(_slots(batch))
+        self._kv[layer, 0, slots] = self._rotate(k, batch).to(self._kv_dtype)
+        self._kv[layer, 1, slots] = v.to(self._kv_dtype)
+        return self._rotate(q, batch)
+
+    def _rotate(self, x: Tensor, batch: Batch) -> Tensor:
+        if self._rotation is None or self._rotation[0] is not batch:
+            angles = torch.from_numpy(batch.positions).double()[:, None] * self._inv_freq
+            self._rotation = (batch, angles.cos().float()[:, None], angles.sin().float()[:, None])
+        _, cos, sin = self._rotation
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+    def attention(self, q: Tensor, layer: int, batch: Batch) -> Tensor:
+        """(M, q_size) float32, each sequence over its own gathered pages."""
+        results = []
+        for index, length in enumerate(batch.context_lengths.tolist()):
+            rows = slice(int(batch.query_starts[index]), int(batch.query_starts[index + 1]))
+            num_pages = -(-length // PAGE_SIZE)
+            pages = torch.from_numpy(batch.page_tables[index, :num_pages]).long()
+            keys, values = (
+                side.view(-1, PAGE_SIZE, *side.shape[1:])[pages].flatten(0, 1)[:length].float().transpose(0, 1)[None]
+                for side in self._kv[layer]
+            )
+            positions = torch.from_numpy(batch.positions[rows])
+            mask = positions[:, None] >= torch.arange(length)
+            query = q[rows].transpose(0, 1)[None]
+            result = functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask, enable_gqa=True)
+            results.append(result[0].transpose(0, 1).flatten(1))
+        return torch.cat(results)
+
+    def take_rows(self, x: Tensor, rows: NDArray[np.int32]) -> Tensor:
+        """The rows of x whose logits are wanted."""
+        return x[torch.from_numpy(rows).long()]
+
+    def logits(self, x: Tensor, head: _Matrix) -> NDArray[np.float32]:
+        """(L, vocab_size), every one exact within the arithmetic of the weights' form."""
+        result: NDArray[np.float32] = head.linear(x).numpy()
+        return result
+
+    def close(self) -> None:
+        """Frees keys and values; weights go with their handles."""
+        self._kv = torch.empty(0)
+        self._rotation = None
+
+    def _takes_int4(self, kind: str, shape: tuple[int, ...]) -> bool:
+        return self._int4 and kind in INT4_KINDS and len(shape) == 2 and shape[0] % INT4_ROWS == 0
+
+    def _dense(self, tensor: WeightTensor) -> Tensor:
+        # A few rows at a time: a head in float32 beside its bfloat16 would need three times the memory.
+        weight = torch.empty(tensor.shape, dtype=self._dtype)
+        for start in range(0, tensor.shape[0], DENSE_ROWS):
+            data = tensor.data[start : start + DENSE_ROWS]
+            rows = dequantize(tensor.kind, data, (len(data), *tensor.shape[1:]))
+            weight[start : start + len(data)] = torch.from_numpy(rows)
+        return weight
+
+    def _matrix(self, tensor: WeightTensor) -> _Matrix:
+        if self._takes_int4(tensor.kind, tensor.shape):
+            return _int4_matrix([tensor], self._many_dtype)
+        return _Dense(self._dense(tensor), self._many_dtype)
+
+
+def _slots(batch: Batch) -> NDArray[np.int64]:
+    """Row of the flattened pages that each token's key and value go to: (M,)."""
+    sequences = np.repeat(np.arange(len(batch.context_lengths)), np.diff(batch.query_starts))
+    pages = batch.page_tables[sequences, batch.positions // PAGE_SIZE].astype(np.int64)
+    return pages * PAGE_SIZE + batch.positions % PAGE_SIZE

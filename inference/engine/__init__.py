@@ -1,0 +1,1 @@
+"""From requests to tokens: decoder, KV pages, scheduler, sampler, engine, residency and the worker thread."""

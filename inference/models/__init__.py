@@ -1,0 +1,1 @@
+"""What a model is: its shape and its rotary frequencies. Pure."""
