@@ -96,10 +96,10 @@ class ScriptedAnswer:
 
 
 class FakeClient:
-    """An engine without a model: answers come from a script, and time passes only when the test says so.
+    """An engine without a model. Answers come from a script, and time passes only when the test says so.
 
-    Nothing is delivered before `step` or `play`, and then on the thread that calls it. Requests run one after another in
-    the order of their priority; each ends with exactly one done or failed event, as in the real engine.
+    Nothing is delivered before `step` or `play`, and then on the thread that calls it. Requests run one after another
+    in the order of their priority; each ends with exactly one done or failed event, as in the real engine.
 
     Attributes:
         submitted: every request so far.

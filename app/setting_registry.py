@@ -1,0 +1,209 @@
+"""Every setting of the app, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from app.action import Action
+from app.commands import hotkey_setting
+from app.hotkeys import parse
+from app.language import LANGUAGES
+from app.settings import Setting
+from app.translation import UserText
+
+MIN_CONTEXT_TOKENS = 512
+MAX_CONTEXT_TOKENS = 131_072
+
+
+class EndpointError(ValueError):
+    """A text is not the address of a model hub.
+
+    Attributes:
+        text: value and cure, for the user.
+    """
+
+    def __init__(self, text: UserText) -> None:
+        self.text = text
+        super().__init__(str(text))
+
+
+def setting_registry(actions: Iterable[Action]) -> list[Setting]:
+    """All settings in the order of the dialog; every action adds its two hotkeys."""
+    return [*_language_settings(), *_model_settings(), *_desktop_settings(), *_hotkey_settings(actions)]
+
+
+def _language_settings() -> list[Setting]:
+    names = {code: {"en": language.english, "zh": language.chinese} for code, language in LANGUAGES.items()}
+    automatic = {"en": "As the system", "zh": "跟随系统"}
+    return [
+        Setting(
+            key="language.ui",
+            kind="choice",
+            default="auto",
+            title={"en": "Language of the windows", "zh": "界面语言"},
+            help={
+                "en": "Language of menus, windows and messages. Takes effect at the next start.",
+                "zh": "菜单、窗口和消息的语言。下次启动时生效。",
+            },
+            choices={"auto": automatic, "en": {"en": "English", "zh": "English"}, "zh": {"en": "中文", "zh": "中文"}},
+        ),
+        Setting(
+            key="language.first",
+            kind="choice",
+            default="auto",
+            title={"en": "Your first language", "zh": "您的第一语言"},
+            help={
+                "en": "The language that you read best; texts in any other language are translated into it.",
+                "zh": "您最熟悉的语言；其他语言的文字会翻译成它。",
+            },
+            choices={"auto": automatic, **names},
+        ),
+        Setting(
+            key="language.second",
+            kind="choice",
+            default="en",
+            title={"en": "Your second language", "zh": "您的第二语言"},
+            help={
+                "en": "Texts in your first language are translated into this one. If both are the same, "
+                "it is English, or Chinese beside English.",
+                "zh": "第一语言的文字会翻译成它。两者相同时为英文；第一语言是英文时为中文。",
+            },
+            choices=names,
+        ),
+    ]
+
+
+def _model_settings() -> list[Setting]:
+    return [
+        Setting(
+            key="model.default",
+            kind="text",
+            default="",
+            title={"en": "Model", "zh": "模型"},
+            help={
+                "en": "A name out of `deskinfer models list`, or the path of a .gguf file or a model's directory. "
+                "Empty: chosen by this machine's memory.",
+                "zh": "`deskinfer models list` 中的名称，或 .gguf 文件、模型目录的路径。留空则按本机内存选择。",
+            },
+        ),
+        Setting(
+            key="model.context_tokens",
+            kind="integer",
+            default=4096,
+            title={"en": "Context", "zh": "上下文长度"},
+            help={
+                "en": "How much text and answer fit together; more takes more memory.",
+                "zh": "文字和回答合计能容纳的长度；越长占用内存越多。",
+            },
+            unit="tokens",
+            minimum=MIN_CONTEXT_TOKENS,
+            maximum=MAX_CONTEXT_TOKENS,
+        ),
+        Setting(
+            key="engine.backend",
+            kind="choice",
+            default="auto",
+            title={"en": "Engine", "zh": "引擎"},
+            help={
+                "en": "What computes: the app's own CPU kernels, or PyTorch where those cannot be built.",
+                "zh": "由什么计算：应用自带的 CPU 内核；无法编译时用 PyTorch。",
+            },
+            choices={
+                "auto": {"en": "The fastest that works here", "zh": "本机可用的最快者"},
+                "cpu": {"en": "CPU kernels", "zh": "CPU 内核"},
+                "torch": {"en": "PyTorch", "zh": "PyTorch"},
+            },
+        ),
+        Setting(
+            key="engine.threads",
+            kind="integer",
+            default=0,
+            title={"en": "Threads", "zh": "线程数"},
+            help={
+                "en": "How many CPU cores the engine may use; 0: all physical ones.",
+                "zh": "引擎可使用的 CPU 核心数；0 表示全部物理核心。",
+            },
+            minimum=0,
+            maximum=256,
+        ),
+        Setting(
+            key="hub.endpoint",
+            kind="text",
+            default="",
+            title={"en": "Model hub", "zh": "模型下载站点"},
+            help={
+                "en": "Address of the hub, or of its mirror, that models are downloaded from. Empty: the standard one.",
+                "zh": "下载模型的站点或镜像地址。留空为默认站点。",
+            },
+            check=_endpoint,
+        ),
+    ]
+
+
+def _desktop_settings() -> list[Setting]:
+    return [
+        Setting(
+            key="clipboard.restore",
+            kind="flag",
+            default=True,
+            title={"en": "Give the clipboard back", "zh": "恢复剪贴板"},
+            help={
+                "en": "Put back what lay on the clipboard after a selection was read or a text was replaced.",
+                "zh": "读取选中文字或替换文字之后，恢复剪贴板原有内容。",
+            },
+        ),
+        Setting(
+            key="popup.font_size",
+            kind="integer",
+            default=0,
+            title={"en": "Text size of the popup", "zh": "弹窗字号"},
+            help={"en": "0: as the system.", "zh": "0 表示跟随系统。"},
+            unit="pt",
+            minimum=0,
+            maximum=72,
+        ),
+    ]
+
+
+def _hotkey_settings(actions: Iterable[Action]) -> list[Setting]:
+    chosen = list(actions)
+    on_selection = [
+        Setting(
+            key=hotkey_setting(action.id, "selection"),
+            kind="hotkey",
+            default=action.hotkey,
+            title={"en": action.title("en"), "zh": action.title("zh")},
+            help={"en": "Runs the action on the selected text. Empty: none.", "zh": "对选中的文字执行。留空则不设。"},
+            check=_hotkey,
+        )
+        for action in chosen
+    ]
+    on_clipboard = [
+        Setting(
+            key=hotkey_setting(action.id, "clipboard"),
+            kind="hotkey",
+            default=action.clipboard_hotkey,
+            title={"en": f"{action.title('en')} (clipboard)", "zh": f"{action.title('zh')}（剪贴板）"},
+            help={
+                "en": "Runs the action on the clipboard's text. Empty: none.",
+                "zh": "对剪贴板中的文字执行。留空则不设。",
+            },
+            check=_hotkey,
+        )
+        for action in chosen
+    ]
+    return [*on_selection, *on_clipboard]
+
+
+def _hotkey(text: str) -> str:
+    return str(parse(text)) if text.strip() else ""
+
+
+def _endpoint(text: str) -> str:
+    parts = urlsplit(text.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise EndpointError(
+            UserText('"{value}" is not an address. Write it like https://hub.example.org.', value=text.strip())
+        )
+    return text.strip().rstrip("/")
