@@ -61,8 +61,8 @@ def _open_x11(display: str) -> DesktopSession:
         _log.warning("%s", error)
         return _nothing(
             UserText(
-                "The display {display} cannot be opened, so there are no hotkeys. Check DISPLAY and XAUTHORITY, or start "
-                "the app in a desktop session.",
+                "The display {display} cannot be opened, so there are no hotkeys. Check DISPLAY and XAUTHORITY, or "
+                "start the app in a desktop session.",
                 display=display,
             )
         )

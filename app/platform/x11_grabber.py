@@ -47,8 +47,8 @@ class _Grab:
 class X11HotkeyGrabber:
     """HotkeyGrabber over a connection and a thread of its own.
 
-    Every request is made on that thread: a reply read elsewhere could take events out of the socket, which select() would
-    not see.
+    Every request is made on that thread: a reply read elsewhere could take events out of the socket, where select()
+    would wait for them in vain.
     """
 
     def __init__(self, connection: Any) -> None:
