@@ -1,8 +1,9 @@
 """Carries events from other threads to the UI thread. It owns no logic.
 
-The engine's listener, the hotkey grabber and the instance server call the `post_...` methods from their own threads; the
-signals are emitted on the thread that the bridge lives on, in the order in which the events were posted. Text that streams
-in is joined: however fast tokens arrive, at most one `request_event` with text is emitted per request and tick.
+The engine's listener, the hotkey grabber and the instance server call the `post_...` methods from their own threads;
+the signals are emitted on the thread that the bridge lives on, in the order in which the events were posted. Text
+that streams in is joined: however fast tokens arrive, at most one `request_event` with text is emitted per request
+and tick.
 """
 
 from __future__ import annotations

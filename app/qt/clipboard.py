@@ -24,7 +24,8 @@ IN_CLOUD = _windows_format("CanUploadToCloudClipboard")
 VIEWER_IGNORE = _windows_format("Clipboard Viewer Ignore")
 ZERO_DWORD = bytes(4)
 
-# What clipboard histories look for, on every system: KDE's word for "a password manager put this here", and Windows' formats.
+# What clipboard histories look for, on every system: KDE's word for "a password manager put this here", and Windows'
+# formats.
 EXCLUSION_MARKERS: dict[str, bytes] = {
     KDE_SECRET: b"secret",
     EXCLUDE: ZERO_DWORD,
@@ -32,7 +33,8 @@ EXCLUSION_MARKERS: dict[str, bytes] = {
     IN_CLOUD: ZERO_DWORD,
 }
 
-# X11 targets that are questions or commands to the owner, not data; asking for DELETE would delete the user's selection.
+# X11 targets that are questions or commands to the owner, not data; asking for DELETE would delete the user's
+# selection.
 _PROTOCOL_TARGETS = frozenset(
     {"TARGETS", "MULTIPLE", "TIMESTAMP", "SAVE_TARGETS", "DELETE", "INSERT_SELECTION", "INSERT_PROPERTY"}
 )
@@ -122,11 +124,14 @@ class QtClipboard(QObject):
             return ""
         return self._clipboard.text(QClipboard.Mode.Selection)
 
+    def _content(self) -> QMimeData | None:
+        return self._clipboard.mimeData()  # None on some platforms while nothing is there
+
     def is_secret(self) -> bool:
         """Whether its owner marked the content as a password. What we put there ourselves is no secret to us."""
         if self._offered is not None:
             return False
-        mime = self._clipboard.mimeData()
+        mime = self._content()
         if mime is None:
             return False
         formats = set(mime.formats())
@@ -138,7 +143,7 @@ class QtClipboard(QObject):
 
     def snapshot(self) -> ClipboardSnapshot:
         """Copies every format. Formats that a slow owner does not deliver in time are left out."""
-        mime = self._clipboard.mimeData()
+        mime = self._content()
         if mime is None:
             return ClipboardSnapshot({})
         if self._offered is not None:

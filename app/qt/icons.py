@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from app.paths import assets_dir
+from app.qt.status import TrayState
 
 SIZES_PX = (16, 20, 22, 24, 32, 40, 48, 64, 128)
-
-
-class TrayState(enum.Enum):
-    """What the tray icon tells. Each state has its own drawing, not only its own colour."""
-
-    LOADING = "loading"
-    READY = "ready"
-    BUSY = "busy"
-    ERROR = "error"
 
 
 def svg_icon(name: str, color: QColor | None = None) -> QIcon:

@@ -27,8 +27,8 @@ def _distance(point: QPoint, area: QRect) -> int:
 def popup_rect(cursor: QPoint, size: QSize, areas: Sequence[QRect], gap: int = GAP_PX) -> QRect:
     """Below and right of the cursor; above or left of it where there is no room; never outside the work area.
 
-    A window that is larger than the area is made as small as the area. The cursor is never covered unless the window fits
-    on neither side of it, so that a window manager whose focus follows the mouse leaves the focus where it is.
+    A window that is larger than the area is made as small as the area. The cursor is never covered unless the window
+    fits on neither side of it, so that a window manager whose focus follows the mouse leaves the focus where it is.
     """
     area = work_area_at(cursor, areas)
     width, height = min(size.width(), area.width()), min(size.height(), area.height())

@@ -1,7 +1,7 @@
 """The popup beside the cursor that an answer streams into.
 
-It shows and asks; it decides nothing (app/qt/controller.py does). There is one popup: a new action takes it over, after the
-running request has been cancelled, and it stays where the user has put it while it is open.
+It shows and asks; it decides nothing (app/qt/controller.py does). There is one popup: a new action takes it over,
+after the running request has been cancelled, and it stays where the user has put it while it is open.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.qt.frameless import FramelessWindow
 from app.qt.icons import svg_icon
 from app.qt.notice import Notice, NoticePanel
 from app.qt.placement import popup_rect
 from app.qt.stream_view import StreamView
-from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, style_sheet
+from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, style_sheet
 from app.translation import Translator
 
 DEFAULT_SIZE = QSize(480, 320)
@@ -269,7 +269,7 @@ class Popup(FramelessWindow):
         self.replace_button.setEnabled(self._can_replace and state is PopupState.FINISHED and has_text)
 
     def _make_room(self) -> None:
-        """Grows where a message needs more room than there is; the top stays unless the bottom would leave the screen."""
+        """Grows where a message needs more room; the top stays unless the bottom would leave the screen."""
         layout = self.layout()
         if layout is None:
             return

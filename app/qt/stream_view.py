@@ -75,8 +75,11 @@ class StreamView(QTextEdit):
         if at_end:
             selection.setPosition(anchor)
             selection.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
+            bar = self.verticalScrollBar()
+            value = bar.value()
             self._moves_itself = True
-            self.setTextCursor(selection)
+            self.setTextCursor(selection)  # scrolls to the cursor
+            bar.setValue(value)
             self._moves_itself = False
         self._follow()
 

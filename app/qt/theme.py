@@ -10,6 +10,9 @@ from PySide6.QtGui import QColor, QFont, QPalette
 SPACE_XS, SPACE_S, SPACE_M, SPACE_L = 4, 8, 12, 16
 LINE_HEIGHT_PERCENT = 130.0
 MIN_CONTRAST = 4.5
+# Takes the place of a desktop's accent that is grey, with which the first choice would look like a disabled button.
+BRAND_ACCENT = "#5563de"
+GREY_BELOW_SATURATION = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,10 @@ def colors_of(palette: QPalette) -> Colors:
     page = palette.color(QPalette.ColorRole.Base)
     surface = palette.color(QPalette.ColorRole.Window)
     text = palette.color(QPalette.ColorRole.Text)
-    accent = legible(palette.color(QPalette.ColorRole.Accent), page)
+    accent = palette.color(QPalette.ColorRole.Accent)
+    if accent.hslSaturationF() < GREY_BELOW_SATURATION:
+        accent = QColor(BRAND_ACCENT)
+    accent = legible(accent, page)
     on_accent = max((QColor("white"), QColor("black"), page), key=lambda color: contrast(color, accent))
     return Colors(
         surface=surface,
@@ -104,10 +110,14 @@ def style_sheet(colors: Colors) -> str:
     c = {name: getattr(colors, name).name() for name in Colors.__slots__}
     return f"""
     #sheet {{ background: {c["page"]}; border: 1px solid {c["border"]}; }}
-    #page {{ background: {c["page"]}; }}
+    #page, QScrollArea {{ background: {c["page"]}; border: none; }}
     QLabel {{ color: {c["text"]}; background: transparent; }}
     QLabel[role="muted"] {{ color: {c["muted"]}; }}
     QLabel[role="danger"] {{ color: {c["danger"]}; }}
+    QLabel[role="keys"] {{
+        color: {c["text"]}; background: {c["hover"]}; border: 1px solid {c["hairline"]}; border-radius: 4px;
+        padding: 1px 6px;
+    }}
     QFrame[role="hairline"] {{ background: {c["hairline"]}; border: none; max-height: 1px; min-height: 1px; }}
     QTextEdit, QPlainTextEdit {{
         color: {c["text"]}; background: {c["page"]}; border: none; padding: 0;
