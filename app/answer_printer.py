@@ -30,7 +30,7 @@ class AnswerPrinter:
     """Prints answers of an engine as they come. One thread, the caller's."""
 
     def __init__(self, client: EngineClient, out: TextIO, notes: TextIO) -> None:
-        """Takes streams for the answer's text and for everything else; progress is shown where `notes` is a terminal."""
+        """Takes streams for the text and for all else; progress is shown where `notes` is a terminal."""
         self._client = client
         self._out = out
         self._notes = notes
@@ -58,8 +58,8 @@ class AnswerPrinter:
     def print_usage(self, usage: Usage) -> None:
         """One line about what an answer cost."""
         self._note(
-            f"[{usage.prompt_tokens} prompt tokens, {usage.cached_tokens} of them cached; {usage.new_tokens} new tokens; "
-            f"first after {usage.time_to_first_token_ms / 1000:.2f} s, then {usage.decode_tok_s:.1f} tok/s]"
+            f"[{usage.prompt_tokens} prompt tokens, {usage.cached_tokens} of them cached; "
+            f"{usage.new_tokens} new tokens; first after {usage.time_to_first_token_ms / 1000:.2f} s, then {usage.decode_tok_s:.1f} tok/s]"
         )
 
     @contextlib.contextmanager

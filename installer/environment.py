@@ -145,7 +145,7 @@ class Environment:
 
     def _install_project(self, extras: tuple[str, ...]) -> None:
         suffix = f"[{','.join(extras)}]" if extras else ""
-        self.shell.say("Libraries: DeskInfer and what it needs (about 500 MB on disk besides PyTorch).")
+        self.shell.say("Libraries: DeskInfer and what it needs (about 800 MB on disk besides PyTorch).")
         result = self._pip("--editable", f"{self.root}{suffix}")
         if result.code != 0:
             reason = next((line for line in result.output.splitlines() if line.startswith("ERROR")), result.last_line)

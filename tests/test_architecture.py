@@ -19,12 +19,16 @@ PACKAGES = ("app", "inference", "kernels")
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
 # "file" or "file::function" -> the reason why it may be longer.
-LONGER: dict[str, str] = {}
+LONGER: dict[str, str] = {
+    "app/setting_registry.py::_model_settings": "a list of data",
+    "app/qt/theme.py::style_sheet": "one style sheet",
+}
 
 # Files that may catch Exception -> why.
 BROAD_HANDLERS = {
     "inference/engine/worker.py": "the worker loop: a request that fails must not end the thread",
     "app/qt/bridge.py": "the excepthook of the windows",
+    "inference/text/vocabulary.py": "the tokenizers library raises nothing narrower; becomes a ModelFormatError",
 }
 
 # Distribution -> import name, where they differ.
@@ -84,7 +88,7 @@ for name in sys.argv[1:]:
         importlib.import_module(name)
     except ImportError as error:
         failed.append(f"{name}: {error}")
-sys.exit("\\n".join(failed))
+sys.exit("\\n".join(failed) or 0)
 """
 NOT_PURE = ("app.qt", "app.__main__", "inference.backends.torch_backend")
 # Files that only exist on one system's Python.
@@ -278,7 +282,8 @@ def test_exception_is_caught_in_few_places() -> None:
     found = set()
     for path in python_files(*PACKAGES, "installer"):
         for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.ExceptHandler):
+            # A handler that ends in a bare `raise` only cleans up.
+            if isinstance(node, ast.ExceptHandler) and ast.unparse(node.body[-1]) != "raise":
                 caught = "BaseException" if node.type is None else ast.unparse(node.type)
                 if re.search(r"\b(?:Base)?Exception\b", caught):
                     found.add(name_of(path))
