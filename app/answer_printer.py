@@ -59,7 +59,8 @@ class AnswerPrinter:
         """One line about what an answer cost."""
         self._note(
             f"[{usage.prompt_tokens} prompt tokens, {usage.cached_tokens} of them cached; "
-            f"{usage.new_tokens} new tokens; first after {usage.time_to_first_token_ms / 1000:.2f} s, then {usage.decode_tok_s:.1f} tok/s]"
+            f"{usage.new_tokens} new tokens; "
+            f"first after {usage.time_to_first_token_ms / 1000:.2f} s, then {usage.decode_tok_s:.1f} tok/s]"
         )
 
     @contextlib.contextmanager
