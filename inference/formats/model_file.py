@@ -1,0 +1,35 @@
+"""Opens a model, whatever its format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inference.errors import ModelFormatError, ModelNotFoundError
+from inference.formats.gguf import GgufSource
+from inference.formats.huggingface import HuggingFaceSource
+from inference.formats.model_source import ModelSource
+
+
+def open_model(path: Path) -> ModelSource:
+    """Opens a .gguf file or a Hugging Face directory and checks it as a whole; weights are not read.
+
+    A directory that holds no config.json but exactly one .gguf file opens that file.
+
+    Raises:
+        ModelNotFoundError: there is nothing at `path`.
+        ModelFormatError: a file is truncated, hostile or not what it claims to be.
+        UnsupportedModelError: a sound model that this engine does not run.
+    """
+    if not path.exists():
+        raise ModelNotFoundError(f"There is no model at {path}. Check the path, or list models: deskinfer models list")
+    if not path.is_dir():
+        return GgufSource(path)
+    if (path / "config.json").exists():
+        return HuggingFaceSource(path)
+    files = sorted(path.glob("*.gguf"))
+    if len(files) == 1:
+        return GgufSource(files[0])
+    raise ModelFormatError(
+        f"{path} holds no config.json and {len(files)} .gguf files, so it is not clear what to open."
+        " Give the path of a .gguf file, or of a directory with config.json, safetensors and tokenizer.json."
+    )
