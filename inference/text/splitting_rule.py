@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
+from typing import Any
 
 from inference.errors import UnsupportedModelError
 
@@ -28,7 +27,7 @@ class SplittingRule:
         pattern: regular expression of a word; "" is GPT-2's own, which the library has built in.
         single_digits: digits are cut off one by one before the pattern is applied.
         nfc: text is normalized to NFC first.
-        whole_words: a word that is in the vocabulary is its token, even where no merges lead to it.
+        whole_words: a word that is in the vocabulary is its token, even where no merges lead to it (`ignore_merges`).
     """
 
     pattern: str = ""
@@ -36,17 +35,20 @@ class SplittingRule:
     nfc: bool = False
     whole_words: bool = False
 
-    def apply_to(self, tokenizer: Tokenizer) -> None:
-        """Sets normalizer and pre-tokenizer; `whole_words` belongs to the model (its `ignore_merges`)."""
-        if self.nfc:
-            tokenizer.normalizer = normalizers.NFC()
-        steps: list[pre_tokenizers.PreTokenizer] = []
+    def pipeline(self) -> dict[str, Any]:
+        """Normalizer and pre-tokenizer as a tokenizer.json has them; `whole_words` belongs to its model."""
+        steps: list[dict[str, Any]] = []
         if self.single_digits:
-            steps.append(pre_tokenizers.Digits(individual_digits=True))
+            steps.append({"type": "Digits", "individual_digits": True})
         if self.pattern:
-            steps.append(pre_tokenizers.Split(Regex(self.pattern), behavior="isolated"))
-        steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not self.pattern))
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+            steps.append({"type": "Split", "pattern": {"Regex": self.pattern}, "behavior": "Isolated", "invert": False})
+        steps.append(
+            {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": not self.pattern}
+        )
+        return {
+            "normalizer": {"type": "NFC"} if self.nfc else None,
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+        }
 
 
 _LLAMA_3 = SplittingRule(pattern=_CUT.format(digits=r"\p{N}{1,3}"), whole_words=True)

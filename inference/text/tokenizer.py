@@ -90,7 +90,7 @@ class Tokenizer:
         """Token ids of a bare text: no control tokens, no begin token."""
         if not text:
             return []
-        return list(self._vocabulary.encoder.encode_batch_fast([_well_formed(text)], add_special_tokens=False)[0].ids)
+        return self._vocabulary.encoder.encode([_well_formed(text)])[0]
 
     def encode_chat(self, messages: Sequence[Message], add_generation_prompt: bool = True) -> list[int]:
         """Token ids of a chat: what Hugging Face's apply_chat_template gives, but for control tokens inside of
@@ -116,10 +116,10 @@ class Tokenizer:
         """
         pieces = list(self._vocabulary.control.split(rendered, marker))
         texts = [_well_formed(piece) for piece in pieces if isinstance(piece, str)]
-        encoded = iter(self._vocabulary.encoder.encode_batch_fast(texts, add_special_tokens=False))
+        encoded = iter(self._vocabulary.encoder.encode(texts))
         token_ids: list[int] = []
         for piece in pieces:
-            token_ids += next(encoded).ids if isinstance(piece, str) else (piece.token_id,)
+            token_ids += next(encoded) if isinstance(piece, str) else (piece.token_id,)
         if self._adds_bos and self.bos_token_id is not None and token_ids[:1] != [self.bos_token_id]:
             token_ids.insert(0, self.bos_token_id)
         return token_ids

@@ -1,17 +1,17 @@
-"""A vocabulary ready for use: token texts, control tokens and the library's encoder without the control tokens."""
+"""A vocabulary ready for use: token texts, control tokens, and an encoder without these."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import tokenizers
-from tokenizers import AddedToken, decoders, models
-
 from inference.errors import ModelFormatError, UnsupportedModelError
+from inference.text.byte_pairs import BytePairs
 from inference.text.control_tokens import ControlToken, ControlTokens, looks_like_control
 from inference.text.splitting_rule import splitting_rule
+from inference.text.text_encoder import TextEncoder
 from inference.text.tokenizer_data import TokenizerData
 
 _CONTROL, _USER_DEFINED, _UNUSED = 3, 4, 5
@@ -32,7 +32,7 @@ class Vocabulary:
         literal_ids: added tokens, whose text is not in the byte alphabet.
     """
 
-    encoder: tokenizers.Tokenizer
+    encoder: TextEncoder
     texts: tuple[str, ...]
     literal_ids: frozenset[int]
     control: ControlTokens
@@ -54,101 +54,87 @@ def _from_pieces(data: TokenizerData) -> Vocabulary:
     types = data.token_types or (1,) * len(data.tokens)
     if not data.tokens or len(types) != len(data.tokens):
         raise ModelFormatError(
-            f"The vocabulary has {len(data.tokens)} tokens and {len(data.token_types)} token types, but needs"
-            " as many of the one as of the other. Fetch the model again."
+            f"The vocabulary has {len(data.tokens)} tokens and {len(data.token_types)} token types, but needs as"
+            " many of the one as of the other. Fetch the model again."
         )
     control: list[ControlToken] = []
-    added: dict[str, int] = {}
+    added: list[dict[str, Any]] = []
     vocab: dict[str, int] = {}
     texts = list(data.tokens)
     for token_id, (text, kind) in enumerate(zip(data.tokens, types, strict=True)):
-        special_shape = looks_like_control(text) and (kind == _USER_DEFINED or not data.token_types)
-        if kind == _CONTROL or special_shape:
+        control_shape = looks_like_control(text) and (kind == _USER_DEFINED or not data.token_types)
+        if kind == _CONTROL or control_shape:
             control.append(ControlToken(token_id, text))
         elif kind == _UNUSED or not text:
             texts[token_id] = ""
         else:
             vocab[text] = token_id
             if kind == _USER_DEFINED:
-                added[text] = token_id
-    model = models.BPE(vocab, _merges(data.merges, vocab), ignore_merges=rule.whole_words)
-    encoder = tokenizers.Tokenizer(model)
-    rule.apply_to(encoder)
-    encoder.add_tokens([AddedToken(text, normalized=False) for text in added])
-    return _vocabulary(encoder, texts, added, control)
+                added.append(_added_token(token_id, text))
+    pairs = BytePairs(vocab, map(_pair, data.merges), rule.whole_words)
+    return _vocabulary(TextEncoder(rule.pipeline(), added, pairs), texts, added, control)
 
 
-def _merges(merges: tuple[str, ...], vocab: dict[str, int]) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for rank, merge in enumerate(merges):
-        left, _, right = merge.partition(" ")
-        if left not in vocab or right not in vocab or left + right not in vocab:
-            raise ModelFormatError(
-                f"Merge {rank} of the vocabulary is {merge[:80]!r}, but its parts and their union must all be tokens"
-                " that text may become. Fetch the model again."
-            )
-        pairs.append((left, right))
-    return pairs
+def _added_token(token_id: int, text: str) -> dict[str, Any]:
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    return {"id": token_id, "content": text, **flags}
+
+
+def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
+    left, right = merge.partition(" ")[::2] if isinstance(merge, str) else merge
+    return left, right
 
 
 def _from_json(source: str) -> Vocabulary:
     try:
         tree: dict[str, Any] = json.loads(source)
         model: dict[str, Any] = tree["model"]
+        _refuse_other_models(tree, model)
         vocab: dict[str, int] = model["vocab"]
-        entries: list[dict[str, Any]] = list(tree.get("added_tokens") or ())
-        supported = (
-            model.get("type", "BPE") == "BPE"
-            and not model.get("byte_fallback")
-            and '"ByteLevel"' in json.dumps([tree.get("pre_tokenizer"), tree.get("decoder")])
-        )
         control: list[ControlToken] = []
-        added: dict[str, int] = {}
-        kept: list[dict[str, Any]] = []
-        for entry in entries:
+        added: list[dict[str, Any]] = []
+        for entry in tree.get("added_tokens") or ():
             token_id, text = int(entry["id"]), str(entry["content"])
             if entry.get("special") or looks_like_control(text):
                 control.append(ControlToken(token_id, text, bool(entry.get("lstrip")), bool(entry.get("rstrip"))))
                 vocab.pop(text, None)
-            else:
-                added[text] = token_id
-                # The library numbers an added token anew unless the model knows it.
-                vocab[text] = token_id
-                kept.append(entry)
-        size = 1 + max((*vocab.values(), *(token.token_id for token in control)))
-        if not (0 <= min(vocab.values()) and size <= 4 * (len(vocab) + len(control))):
-            raise ValueError(f"token ids reach {size}")
-        texts = [""] * size
-        for text, token_id in vocab.items():
-            texts[token_id] = text
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            elif text:
+                added.append({**_added_token(token_id, text), **entry, "id": token_id, "special": False})
+        by_id = {token_id: text for text, token_id in vocab.items()}
+        by_id.update({entry["id"]: entry["content"] for entry in added})
+        by_id.update({token.token_id: token.text for token in control})
+        size = 1 + max(by_id)
+        if min(by_id) < 0 or size > 4 * len(by_id) + 1024:
+            raise ValueError(f"{len(by_id)} tokens have ids from {min(by_id)} to {size - 1}")
+        texts = [by_id.get(token_id, "") for token_id in range(size)]
+        pairs = BytePairs(vocab, map(_pair, model["merges"]), bool(model.get("ignore_merges")))
+        pipeline = {name: tree.get(name) for name in ("normalizer", "pre_tokenizer")}
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFormatError(
             f"tokenizer.json is not in Hugging Face's format ({type(error).__name__}: {str(error)[:200]})."
             " Fetch the model again."
         ) from error
-    if not supported:
+    return _vocabulary(TextEncoder(pipeline, added, pairs), texts, added, control)
+
+
+def _refuse_other_models(tree: dict[str, Any], model: dict[str, Any]) -> None:
+    """Byte-level BPE without extras is what all supported families use; anything else would get wrong ids silently."""
+    extras = ("byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix")
+    found = [name for name in extras if model.get(name)]
+    if model.get("type", "BPE") != "BPE" or found or '"ByteLevel"' not in json.dumps(tree.get("pre_tokenizer")):
         raise UnsupportedModelError(
-            f"tokenizer.json holds a {model.get('type')!r} vocabulary, but this engine runs byte-level BPE"
-            " vocabularies. Use another model."
+            f"tokenizer.json holds a vocabulary of type {model.get('type')!r} with {found or 'no byte-level rule'},"
+            " but this engine runs plain byte-level BPE vocabularies. Use another model."
         )
-    tree.update(added_tokens=kept, post_processor=None, truncation=None, padding=None)
-    try:
-        encoder = tokenizers.Tokenizer.from_str(json.dumps(tree))
-    except Exception as error:  # the library raises nothing narrower
-        raise ModelFormatError(f"tokenizer.json cannot be used: {str(error)[:200]}. Fetch the model again.") from error
-    return _vocabulary(encoder, texts, added, control)
 
 
 def _vocabulary(
-    encoder: tokenizers.Tokenizer, texts: list[str], added: dict[str, int], control: list[ControlToken]
+    encoder: TextEncoder, texts: Sequence[str], added: Sequence[dict[str, Any]], control: Sequence[ControlToken]
 ) -> Vocabulary:
-    encoder.decoder = decoders.ByteLevel()
-    for token in control:
-        texts[token.token_id] = token.text
     return Vocabulary(
         encoder=encoder,
         texts=tuple(texts),
-        literal_ids=frozenset(added.values()),
+        literal_ids=frozenset(entry["id"] for entry in added),
         control=ControlTokens(control),
         control_ids=frozenset(token.token_id for token in control),
     )
