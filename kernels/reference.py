@@ -178,8 +178,8 @@ def _q5_k(blocks: Bytes) -> Floats:
 
 
 def _q6_k(blocks: Bytes) -> Floats:
-    # Each half of 128 values has 64 bytes of nibbles and 32 bytes of high bits. Value 32 i + j takes its low nibble from
-    # byte 32 (i % 2) + j (from its lower half where i < 2), and bits 2 i and 2 i + 1 of high byte j.
+    # Each half of 128 values has 64 bytes of nibbles and 32 bytes of high bits. Value 32 i + j takes its low nibble
+    # from byte 32 (i % 2) + j (from its lower half where i < 2), and bits 2 i and 2 i + 1 of high byte j.
     low = blocks[:, :128].reshape(-1, 2, 1, 64)
     nibbles = np.concatenate([low & 0x0F, low >> 4], axis=2).reshape(-1, 2, 4, 32)
     shifts = np.arange(0, 8, 2, dtype=np.uint8)[None, None, :, None]

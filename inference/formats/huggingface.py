@@ -102,7 +102,8 @@ def _weight_files(path: Path) -> list[Path]:
     weight_map = read_object(index_path, 16 * MIB).get("weight_map")
     names = sorted(set(weight_map.values())) if isinstance(weight_map, dict) and _are_texts(weight_map.values()) else []
     # A name with a path in it could reach any file of the machine.
-    if not 1 <= len(names) <= MAX_SHARDS or any(Path(name).name != name or "\\" in name for name in names):
+    sound = all(Path(name).name == name and "\\" not in name and name.endswith(".safetensors") for name in names)
+    if not sound or not 1 <= len(names) <= MAX_SHARDS:
         raise ModelFormatError(f"{index_path} names no sound list of weight files. Fetch the model again.")
     missing = [name for name in names if not (path / name).exists()]
     if missing:

@@ -51,9 +51,9 @@ def check_spec(spec: ModelSpec, file_name: str) -> None:
             )
 
     check("num_layers", spec.num_layers, 1, MAX_LAYERS)
+    check("num_kv_heads", spec.num_kv_heads, 1, spec.num_q_heads)
     for field in ("hidden_size", "intermediate_size", "num_q_heads", "q_size", "kv_size"):
         check(field, getattr(spec, field), 1, MAX_WIDTH)
-    check("num_kv_heads", spec.num_kv_heads, 1, spec.num_q_heads)
     check("head_dim", spec.head_dim, 2, 4_096)
     check("vocab_size", spec.vocab_size, 1, MAX_VOCABULARY)
     check("max_context", spec.max_context, 1, MAX_CONTEXT)

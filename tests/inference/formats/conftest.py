@@ -18,7 +18,7 @@ TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
 
 def to_pairs(weight: np.ndarray, heads: int) -> np.ndarray:
-    """Rows in halves to rows in pairs, written here by index so that the reader's reshape is checked against something."""
+    """Rows in halves to rows in pairs, by index: another way than the reader's."""
     half = weight.shape[0] // heads // 2
     order = [head * 2 * half + part * half + i for head in range(heads) for i in range(half) for part in range(2)]
     return weight[order]
@@ -27,7 +27,8 @@ def to_pairs(weight: np.ndarray, heads: int) -> np.ndarray:
 def random_state(architecture: str, *, tied: bool, seed: int = 0) -> dict[str, np.ndarray]:
     """A tiny model's weights in float32 under Hugging Face's names."""
     rng = np.random.default_rng(seed)
-    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN), "model.norm.weight": (HIDDEN,)}
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
+    shapes["model.norm.weight"] = (HIDDEN,)
     if not tied:
         shapes["lm_head.weight"] = (VOCABULARY, HIDDEN)
     for layer in range(LAYERS):

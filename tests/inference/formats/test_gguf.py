@@ -135,7 +135,7 @@ def test_variants_that_would_be_computed_wrongly_are_named(
     [
         ("blk.0.attn_output.bias", r"layers\.0\.self_attn\.o_proj\.bias"),
         ("blk.0.ffn_gate_exps.weight", r"blk\.0\.ffn_gate_exps\.weight"),
-        ("model.norm.weight", r"model\.norm\.weight \(GGUF\)"),
+        ("lm_head.weight", r"lm_head\.weight \(GGUF\)"),
         ("blk.00.attn_norm.weight", r"blk\.00\.attn_norm\.weight"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_vocabulary_that_does_not_fit_is_refused(
 
 def test_a_missing_tensor_and_a_missing_file_are_named(tiny: Any, tmp_path: Path) -> None:
     source = GgufSource(tiny.write_gguf(tmp_path / "m.gguf", "llama"))
-    with pytest.raises(ModelFormatError, match="no tensor 'lm_head.weight'"):
+    with pytest.raises(ModelFormatError, match=r"no tensor 'lm_head\.weight'"):
         source.tensor("lm_head.weight")
     with pytest.raises(ModelNotFoundError, match=r"absent\.gguf"):
         GgufSource(tmp_path / "absent.gguf")
