@@ -1,4 +1,4 @@
-"""A display of one's own for tests: Xvfb on a free number, a window manager, and keys pressed like on a real keyboard."""
+"""A display of one's own for tests: Xvfb on a free number, a window manager, keys pressed like on a real keyboard."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from app.desktop import Hotkey, HotkeyError, HotkeyTakenError, Modifier
 from app.platform import windows_calls as win
 from app.platform.windows_calls import WindowsCalls
 from app.translation import UserText
+
+_log = logging.getLogger(__name__)
 
 _MODIFIER_FLAGS = {
     Modifier.ALT: win.MOD_ALT,
@@ -51,7 +54,10 @@ class WindowsHotkeyGrabber:
 
     def release(self, hotkey: Hotkey) -> None:
         """Gives a combination back; unknown ones are ignored."""
-        self._call(lambda: self._release(hotkey))
+        try:
+            self._call(lambda: self._release(hotkey))
+        except TimeoutError:
+            _log.warning("Windows did not answer while %s was released.", hotkey)
 
     def close(self) -> None:
         """Gives all back and ends the thread."""
