@@ -1,0 +1,99 @@
+"""Asking the running app: its model is already loaded, and two processes never hold one each."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+from collections.abc import Generator
+from pathlib import Path
+
+from app.engine_client import EngineClient
+from app.event_json import Json, event_from_json, event_to_json, request_from_json, request_to_json
+from app.instance import InstanceError, Reply, stream_from_running
+from inference.errors import EngineStoppedError, InferenceError, InvalidRequestError
+from inference.request import DoneEvent, FailedEvent, GenerationRequest, RequestEvent
+
+_LOOK_S = 0.1
+
+
+def ask_running(
+    request: GenerationRequest, model: str = "", timeout_s: float = 2.0, directory: Path | None = None
+) -> Generator[RequestEvent, None, None] | None:
+    """Sends a request to the running app.
+
+    Args:
+        model: refuse to answer with another resident model than this; "" takes what the app has.
+        timeout_s: to reach the app; its answer may then take as long as it likes.
+
+    Returns:
+        The events, up to the one that ends the request, or None where no app runs. Closing the generator early cancels
+        the request.
+
+    Raises:
+        InstanceError: the app cannot be reached, or goes away before the last event.
+    """
+    command = {"command": "ask", "request": request_to_json(request), "model": model}
+    messages = stream_from_running(command, timeout_s, directory)
+    return None if messages is None else _events(messages)
+
+
+def _events(messages: Generator[Json, None, None]) -> Generator[RequestEvent, None, None]:
+    with contextlib.closing(messages):
+        for message in messages:
+            if "error" in message:
+                raise InstanceError(str(message["error"]))
+            event = event_from_json(message)
+            yield event
+            if isinstance(event, (DoneEvent, FailedEvent)):
+                return
+    raise InstanceError("The running app ended its answer without a result. Try again.")
+
+
+def answer(command: Json, reply: Reply, client: EngineClient) -> None:
+    """Serves one "ask" in the running app, on the connection's thread.
+
+    The engine's thread only fills a queue, so a client that reads slowly, or stops reading, never holds up the engine.
+    A client that goes away cancels its request.
+
+    Raises:
+        ValueError: the command is not an ask.
+    """
+    try:
+        request = request_from_json(command["request"])
+    except (KeyError, TypeError) as error:
+        raise ValueError("The command has no request.") from error
+    except InvalidRequestError as error:
+        raise ValueError(str(error)) from error
+    events: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
+    reply.on_gone(lambda: _cancel(client, request.request_id))
+    try:
+        _check_model(str(command.get("model", "")), client)
+        client.submit(request, events.put)
+    except InferenceError as error:
+        reply.send(event_to_json(FailedEvent(request.request_id, error)))
+        reply.close()
+        return
+    while not reply.is_closed:
+        try:
+            event = events.get(timeout=_LOOK_S)
+        except queue.Empty:
+            continue
+        reply.send(event_to_json(event))
+        if isinstance(event, (DoneEvent, FailedEvent)):
+            reply.close()
+
+
+def _check_model(wanted: str, client: EngineClient) -> None:
+    resident = client.reading().model
+    if wanted and resident and wanted != resident:
+        raise InferenceError(
+            f"The running app holds the model {resident!r}, but {wanted!r} was asked for, and one machine holds one"
+            " model. Choose it in the app, or quit the app first."
+        )
+
+
+def _cancel(client: EngineClient, request_id: str) -> None:
+    try:
+        client.cancel(request_id)
+    except EngineStoppedError:
+        return
