@@ -1,0 +1,281 @@
+"""The engine: requests in, events out, one step at a time. Synchronous; knows no thread, network or window."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.backends.backend import Batch
+from inference.engine.kv_cache import KvCache
+from inference.engine.sampler import choose
+from inference.engine.scheduler import Chunk, Scheduler
+from inference.engine.scheduler import Sequence as TokenSequence
+from inference.errors import ContextOverflowError, InferenceError
+from inference.request import (
+    DoneEvent,
+    EngineReading,
+    FailedEvent,
+    FinishReason,
+    GenerationRequest,
+    Message,
+    ModelState,
+    PrefillEvent,
+    RequestEvent,
+    TokenEvent,
+    Usage,
+)
+from inference.text.detokenizer import Detokenizer
+
+
+class ChatTokenizer(Protocol):
+    """What the engine needs of a tokenizer."""
+
+    @property
+    def end_token_ids(self) -> frozenset[int]:
+        """Ids that end an answer."""
+        ...
+
+    def encode_chat(self, messages: Sequence[Message]) -> list[int]:
+        """The rendered prompt."""
+        ...
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """Bytes of a token's text."""
+        ...
+
+
+class Forward(Protocol):
+    """What the engine needs of a decoder."""
+
+    def forward(self, batch: Batch, should_stop: Callable[[], bool] | None = None) -> NDArray[np.float32] | None:
+        """Logits of the batch's `logit_rows`, None where `should_stop` ended the step."""
+        ...
+
+
+class Closable(Protocol):
+    """What the engine needs of a backend."""
+
+    name: str
+
+    def close(self) -> None:
+        """Frees everything."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSizes:
+    """What was allocated for the engine, for its limits and its reading."""
+
+    num_pages: int
+    context_tokens: int
+    prefill_chunk: int = 256
+    max_running: int = 8
+    weight_bytes: int = 0
+    kv_bytes: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """One request on its way: its tokens, its text and its times (seconds of the engine's clock)."""
+
+    request: GenerationRequest
+    sequence: TokenSequence
+    text: Detokenizer
+    seed: int
+    submitted_at: float
+    started_at: float | None = None
+    first_token_at: float | None = None
+    last_token_at: float = 0.0
+    cached_tokens: int = 0
+
+    @property
+    def new_tokens(self) -> int:
+        return len(self.sequence.token_ids) - self.sequence.prompt_tokens
+
+    def usage(self) -> Usage:
+        since = self.submitted_at
+        first = self.first_token_at
+        return Usage(
+            prompt_tokens=self.sequence.prompt_tokens,
+            cached_tokens=self.cached_tokens,
+            new_tokens=self.new_tokens,
+            queue_ms=0.0 if self.started_at is None else 1000.0 * (self.started_at - since),
+            time_to_first_token_ms=0.0 if first is None else 1000.0 * (first - since),
+            decode_ms=0.0 if first is None else 1000.0 * (self.last_token_at - first),
+        )
+
+
+class Engine:
+    """Generates the answers of several requests together. For one thread.
+
+    Args:
+        backend: the decoder's; closed with the engine.
+        name: of the model, for `reading`.
+        clock: seconds; what `submitted_at` is measured by.
+    """
+
+    def __init__(
+        self,
+        decoder: Forward,
+        backend: Closable,
+        tokenizer: ChatTokenizer,
+        sizes: EngineSizes,
+        name: str = "",
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._decoder, self._backend, self._tokenizer = decoder, backend, tokenizer
+        self._sizes, self._name, self._clock = sizes, name, clock
+        self._end_token_ids = tokenizer.end_token_ids
+        self._cache = KvCache(sizes.num_pages)
+        self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running)
+        self._requests: dict[str, _Request] = {}
+        self._in_step: list[str] = []
+
+    @property
+    def has_work(self) -> bool:
+        """A request waits or runs."""
+        return bool(self._requests)
+
+    def add(self, request: GenerationRequest, submitted_at: float | None = None) -> None:
+        """Queues a request.
+
+        Raises:
+            ContextOverflowError: the prompt and one token of an answer do not fit the context.
+            InvalidRequestError: the chat template refuses the messages.
+        """
+        prompt = self._tokenizer.encode_chat(request.messages)
+        context = self._sizes.context_tokens
+        if len(prompt) >= context:
+            raise ContextOverflowError(len(prompt), context)
+        params = request.sampling
+        wanted = context if params.max_new_tokens is None else len(prompt) + params.max_new_tokens
+        sequence = TokenSequence(
+            request.request_id, int(request.priority), prompt, len(prompt), max_tokens=min(wanted, context)
+        )
+        self._requests[request.request_id] = _Request(
+            request,
+            sequence,
+            Detokenizer(self._tokenizer, stop=params.stop),
+            seed=secrets.randbits(64) if params.seed is None else params.seed,
+            submitted_at=self._clock() if submitted_at is None else submitted_at,
+        )
+        self._scheduler.add(sequence)
+
+    def cancel(self, request_id: str) -> DoneEvent | None:
+        """Ends a request and frees its pages at once; None where the id is unknown."""
+        entry = self._requests.get(request_id)
+        return None if entry is None else self._done(entry, "cancelled")
+
+    def step(self, should_stop: Callable[[], bool] | None = None) -> list[RequestEvent]:
+        """Computes one step: a token of each answer under way, a chunk of prompts.
+
+        Args:
+            should_stop: asked before each layer; where it says so, the step is given up, nothing has changed, and the
+                next call repeats it.
+        """
+        chunks = self._scheduler.plan()
+        if not chunks:
+            return []
+        self._in_step = [chunk.sequence.request_id for chunk in chunks]
+        now = self._clock()
+        for chunk in chunks:
+            entry = self._requests[chunk.sequence.request_id]
+            if entry.started_at is None:
+                entry.started_at, entry.cached_tokens = now, chunk.start
+        logits = self._decoder.forward(_batch(chunks), should_stop)
+        if logits is None:
+            return []
+        self._scheduler.advance(chunks)
+        now = self._clock()
+        events: list[RequestEvent] = []
+        rows = iter(logits)
+        for chunk in chunks:
+            entry = self._requests[chunk.sequence.request_id]
+            if entry.first_token_at is None:
+                done = min(chunk.start + chunk.count, chunk.sequence.prompt_tokens)
+                events.append(PrefillEvent(chunk.sequence.request_id, done, chunk.sequence.prompt_tokens))
+            if chunk.wants_logits:
+                events += self._next_token(entry, next(rows), now)
+        self._in_step = []
+        return events
+
+    def cancel_all(self) -> list[DoneEvent]:
+        """Ends every request."""
+        return [self._done(entry, "cancelled") for entry in list(self._requests.values())]
+
+    def fail_step(self, error: InferenceError) -> list[RequestEvent]:
+        """Drops the requests whose step has raised, so that the others can go on; all where none was chosen yet."""
+        events: list[RequestEvent] = []
+        for request_id in self._in_step or list(self._requests):
+            entry = self._requests.pop(request_id, None)
+            if entry is not None:
+                self._scheduler.remove(entry.sequence)
+                events.append(FailedEvent(request_id, error))
+        self._in_step = []
+        return events
+
+    def close(self) -> None:
+        """Frees the backend; requests are the caller's affair."""
+        self._backend.close()
+
+    def reading(self) -> EngineReading:
+        """A snapshot for meters."""
+        return EngineReading(
+            state=ModelState.READY,
+            model=self._name,
+            backend=self._backend.name,
+            context_tokens=self._sizes.context_tokens,
+            weight_bytes=self._sizes.weight_bytes,
+            kv_bytes=self._sizes.kv_bytes,
+            pages_total=self._cache.pages_total,
+            pages_free=self._cache.pages_free,
+            running=len(self._scheduler.running),
+            waiting=len(self._scheduler.waiting),
+        )
+
+    def _next_token(self, entry: _Request, logits: NDArray[np.float32], now: float) -> list[RequestEvent]:
+        sequence = entry.sequence
+        token = choose(logits, sequence.token_ids, entry.request.sampling, entry.seed, entry.new_tokens)
+        if entry.first_token_at is None:
+            entry.first_token_at = entry.last_token_at = now
+        if token in self._end_token_ids:
+            return [*self._text(entry, entry.text.finish()), self._done(entry, "stop")]
+        entry.last_token_at = now
+        sequence.token_ids.append(token)
+        events = self._text(entry, entry.text.push(token))
+        if not entry.text.stopped and len(sequence.token_ids) == sequence.max_tokens:
+            events += self._text(entry, entry.text.finish())
+            return [*events, self._done(entry, "stop" if entry.text.stopped else "length")]
+        return [*events, self._done(entry, "stop")] if entry.text.stopped else events
+
+    def _text(self, entry: _Request, text: str) -> list[RequestEvent]:
+        return [TokenEvent(entry.request.request_id, text)] if text else []
+
+    def _done(self, entry: _Request, reason: FinishReason) -> DoneEvent:
+        del self._requests[entry.request.request_id]
+        self._scheduler.remove(entry.sequence)
+        return DoneEvent(entry.request.request_id, reason, entry.usage())
+
+
+def _batch(chunks: Sequence[Chunk]) -> Batch:
+    """The arrays of a step, in the order of its chunks."""
+    counts = np.array([chunk.count for chunk in chunks])
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    tables = np.full((len(chunks), max(len(chunk.sequence.table.pages) for chunk in chunks)), -1, dtype=np.int32)
+    for row, chunk in enumerate(chunks):
+        tables[row, : len(chunk.sequence.table.pages)] = chunk.sequence.table.pages
+    spans = [(chunk.sequence.token_ids, chunk.start, chunk.start + chunk.count) for chunk in chunks]
+    return Batch(
+        token_ids=np.concatenate([np.array(tokens[start:end], dtype=np.int32) for tokens, start, end in spans]),
+        positions=np.concatenate([np.arange(start, end, dtype=np.int32) for _, start, end in spans]),
+        query_starts=starts,
+        context_lengths=np.array([end for _, _, end in spans], dtype=np.int32),
+        page_tables=tables,
+        logit_rows=np.array([starts[i + 1] - 1 for i, c in enumerate(chunks) if c.wants_logits], dtype=np.int32),
+    )

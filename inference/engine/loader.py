@@ -1,0 +1,160 @@
+"""From a model's name to an engine: open, choose a backend, plan the memory, load, allocate."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inference.backends.backend import Backend, create_backend
+from inference.engine.decoder import EMBEDDING, HEAD, Decoder, load_weights
+from inference.engine.engine import Engine, EngineSizes
+from inference.engine.host_memory import available_bytes
+from inference.engine.memory_plan import MemoryPlan, plan_memory
+from inference.engine.options import DEFAULT_CONTEXT_TOKENS, EngineOptions
+from inference.errors import BackendUnavailableError
+from inference.formats.model_file import open_model
+from inference.formats.model_source import ModelSource
+from inference.formats.model_store import ModelStore
+from inference.models.rope import inv_freq
+from inference.text.tokenizer import Tokenizer
+
+MAX_RUNNING = 8
+"""Requests at once; each adds a row to the step and takes pages from the others."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenBackend:
+    """A backend, and why it is not the preferred one ("" where it is)."""
+
+    backend: Backend
+    fallback_reason: str = ""
+
+
+def choose_backend(options: EngineOptions) -> ChosenBackend:
+    """The backend that the options name; "auto" is our own kernels, else torch with packed weights.
+
+    Raises:
+        BackendUnavailableError: none works here.
+    """
+    if options.backend != "auto":
+        packed = {"packed": True} if options.backend == "torch" else {}
+        return ChosenBackend(create_backend(options.backend, threads=options.threads, **packed))
+    try:
+        return ChosenBackend(create_backend("cpu", threads=options.threads))
+    except BackendUnavailableError as error:
+        log.warning("Falling back to torch: %s", error.reason)
+        return ChosenBackend(create_backend("torch", threads=options.threads, packed=True), error.reason)
+
+
+class PlannedModel:
+    """A model that is open, checked and known to fit, but not loaded. Load it once, or close it."""
+
+    def __init__(self, name: str, options: EngineOptions, freed_bytes: int = 0) -> None:
+        """Opens a model.
+
+        Args:
+            name: catalog id or path.
+            freed_bytes: what the resident model will have given back by the time of `load`.
+
+        Raises:
+            ModelNotFoundError, ModelFormatError, UnsupportedModelError: it cannot be opened.
+            BackendUnavailableError: no backend works here.
+            OutOfMemoryError, InvalidRequestError: it does not fit; the context is out of range.
+        """
+        self.name = name
+        self._options = options
+        self._source = open_model(ModelStore(options.models_dir).resolve(name))
+        self._backend: Backend | None = None
+        planned = False
+        try:
+            # Before the weights: a vocabulary that cannot be used is no reason to unload anything.
+            self._tokenizer = Tokenizer.from_data(self._source.tokenizer_data())
+            chosen = choose_backend(options)
+            self._backend, self.fallback_reason = chosen.backend, chosen.fallback_reason
+            self.memory = self._plan(chosen.backend, available_bytes() + freed_bytes)
+            planned = True
+        finally:
+            if not planned:
+                self.close()
+
+    def _plan(self, backend: Backend, free_bytes: int) -> MemoryPlan:
+        return plan_memory(
+            self._source.spec,
+            [self._source.tensor_kind(name) for name in _used_tensors(self._source)],
+            backend,
+            free_bytes=free_bytes,
+            default_context=DEFAULT_CONTEXT_TOKENS,
+            context_tokens=self._options.context_tokens,
+            max_batch_tokens=self._max_batch_tokens,
+        )
+
+    @property
+    def _max_batch_tokens(self) -> int:
+        return self._options.prefill_chunk + MAX_RUNNING
+
+    def load(
+        self, on_progress: Callable[[float], None] | None = None, should_stop: Callable[[], bool] | None = None
+    ) -> Engine:
+        """Loads the weights and allocates everything; closes the model's file whatever happens.
+
+        Args:
+            on_progress: gets the share that is done, 0 to 1.
+            should_stop: asked before each tensor.
+
+        Raises:
+            LoadStopped: `should_stop` said so.
+            ModelFormatError: a tensor is missing or damaged.
+        """
+        backend, plan, spec = self._backend, self.memory, self._source.spec
+        assert backend is not None, "a model is loaded once, and not after it was closed"
+        try:
+            decoder = Decoder(spec, backend, load_weights(self._source, backend, on_progress, should_stop))
+            backend.allocate(spec, inv_freq(spec), plan.num_pages, self._max_batch_tokens)
+            self._backend = None
+        finally:
+            self.close()
+        sizes = EngineSizes(
+            num_pages=plan.num_pages,
+            context_tokens=plan.context_tokens,
+            prefill_chunk=self._options.prefill_chunk,
+            max_running=MAX_RUNNING,
+            weight_bytes=plan.weight_bytes,
+            kv_bytes=plan.kv_bytes,
+        )
+        return Engine(decoder, backend, self._tokenizer, sizes, name=self.name)
+
+    def close(self) -> None:
+        """Closes the file, and the backend unless an engine has it."""
+        self._source.close()
+        if self._backend is not None:
+            self._backend.close()
+            self._backend = None
+
+
+def _used_tensors(source: ModelSource) -> list[str]:
+    """Names of what will be loaded: a tied head needs no memory of its own, even where the file repeats it."""
+    names = source.tensor_names()
+    return [name for name in names if not (source.spec.tied_head and name == HEAD and EMBEDDING in names)]
+
+
+def open_engine(
+    name: str,
+    options: EngineOptions | None = None,
+    on_progress: Callable[[float], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    **changes: object,
+) -> Engine:
+    """An engine for a catalog id or a path, in one call; for benchmarks and tests. The caller closes it.
+
+    Residency is the worker's affair: this function asks nobody whether another model is loaded.
+
+    Raises:
+        InferenceError: see PlannedModel.
+        LoadStopped: `should_stop` said so.
+    """
+    options = dataclasses.replace(options or EngineOptions(), **changes)  # type: ignore[arg-type]
+    return PlannedModel(name, options).load(on_progress, should_stop)

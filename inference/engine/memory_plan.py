@@ -1,0 +1,93 @@
+"""What a model will take, in bytes, before anything is allocated; and the largest context that fits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inference.backends.backend import PAGE_SIZE, Backend
+from inference.engine.kv_cache import pages_for
+from inference.errors import InvalidRequestError, OutOfMemoryError
+from inference.models.model_spec import ModelSpec
+
+RESERVE_BYTES = 192 * 1024**2
+"""For the interpreter, the tokenizer and parts of tensors on their way; measured, rounded up."""
+LEAST_CONTEXT_TOKENS = 512
+"""A context that no longer holds an action's prompt with a paragraph is no help."""
+
+Tensors = Iterable[tuple[str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Sizes in bytes; `context_tokens` is what one request can have, and `num_pages` what all share."""
+
+    weight_bytes: int
+    kv_bytes: int
+    workspace_bytes: int
+    reserve_bytes: int
+    context_tokens: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All of it."""
+        return self.weight_bytes + self.kv_bytes + self.workspace_bytes + self.reserve_bytes
+
+    @property
+    def num_pages(self) -> int:
+        """KV pages of the context."""
+        return pages_for(self.context_tokens)
+
+
+def plan_memory(
+    spec: ModelSpec,
+    tensors: Tensors,
+    backend: Backend,
+    *,
+    free_bytes: int,
+    default_context: int,
+    context_tokens: int | None = None,
+    max_batch_tokens: int = 256,
+) -> MemoryPlan:
+    """A plan that fits.
+
+    Args:
+        tensors: kind and shape of every tensor of the model.
+        free_bytes: what is free now, and what a resident model would give back.
+        default_context: where `context_tokens` is None, the largest context up to this one is taken.
+        context_tokens: exactly this context, rounded up to whole pages.
+        max_batch_tokens: most tokens of a step.
+
+    Raises:
+        OutOfMemoryError: it does not fit; the message says what would.
+        InvalidRequestError: `context_tokens` is more than the model was trained for, or too few.
+    """
+    weights = sum(backend.planned_weight_bytes(kind, shape) for kind, shape in tensors)
+    fixed = MemoryPlan(weights, 0, backend.planned_workspace_bytes(spec, max_batch_tokens), RESERVE_BYTES, 0)
+    page_bytes = backend.planned_kv_page_bytes(spec)
+    fitting = min(spec.max_context, max(0, free_bytes - fixed.total_bytes) // page_bytes * PAGE_SIZE)
+    if context_tokens is None:
+        wanted = min(default_context, spec.max_context)
+        least = min(LEAST_CONTEXT_TOKENS, wanted)
+        context = min(wanted, fitting) if fitting >= least else least
+    else:
+        _check_context(context_tokens, spec.max_context)
+        context = min(pages_for(context_tokens) * PAGE_SIZE, spec.max_context)
+    plan = MemoryPlan(weights, pages_for(context) * page_bytes, fixed.workspace_bytes, RESERVE_BYTES, context)
+    if plan.total_bytes > free_bytes:
+        raise OutOfMemoryError(plan.total_bytes, free_bytes, _cure(fitting))
+    return plan
+
+
+def _check_context(context_tokens: int, max_context: int) -> None:
+    if not PAGE_SIZE <= context_tokens <= max_context:
+        raise InvalidRequestError(
+            f"The context is {context_tokens} tokens, but it must be between {PAGE_SIZE} and {max_context},"
+            " the length that the model was trained for."
+        )
+
+
+def _cure(fitting: int) -> str:
+    if fitting >= LEAST_CONTEXT_TOKENS:
+        return f"A context of {fitting} tokens would fit; or close other programs that hold much memory."
+    return "Close other programs that hold much memory, a browser for example, or choose a smaller model."

@@ -1,0 +1,178 @@
+"""What to compute next: continuous batching with chunked prefill. Pure; time is counted in steps.
+
+Every step takes one token of each answer under way, and with what room is left a chunk of a prompt. Requests come in by
+priority, then by arrival. Pages are given when they are needed. Where they run out, the least important request gives
+its pages back and waits; it goes on later with the tokens that it had, and the pages that are still there are shared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from inference.engine.kv_cache import KvCache, PageTable, pages_for
+
+ANSWER_RESERVE_TOKENS = 256
+"""Room that a request must find for its answer before it joins others; more is taken as it is needed."""
+OVERTAKEN_LIMIT = 4
+"""So often a request may be overtaken before it counts as one priority higher: nobody waits for ever."""
+DECODE_SHARE = 4
+"""While answers are under way, chunks of prompts are this many times smaller: a long prompt must not stop a stream."""
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """Tokens of one request and how far they are computed.
+
+    Attributes:
+        priority: lower is served first.
+        token_ids: prompt and answer so far.
+        max_tokens: length at which the answer ends, prompt included.
+        table: pages; None while it waits.
+        num_computed: tokens whose keys and values are in the pages.
+        arrival: set by the scheduler.
+        overtaken: how many later requests were let in before this one.
+    """
+
+    request_id: str
+    priority: int
+    token_ids: list[int]
+    prompt_tokens: int
+    max_tokens: int
+    table: PageTable = field(default_factory=PageTable)
+    num_computed: int = 0
+    arrival: int = -1
+    overtaken: int = 0
+
+    @property
+    def remaining(self) -> int:
+        """Tokens still to be computed before the next one can be chosen."""
+        return len(self.token_ids) - self.num_computed
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Lower goes first."""
+        return max(0, self.priority - self.overtaken // OVERTAKEN_LIMIT), self.arrival
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """`count` tokens of a sequence from position `start`, for one step."""
+
+    sequence: Sequence
+    start: int
+    count: int
+
+    @property
+    def wants_logits(self) -> bool:
+        """After this chunk all tokens are computed, so the next one can be chosen."""
+        return self.start + self.count == len(self.sequence.token_ids)
+
+
+class Scheduler:
+    """Which sequences wait, which run, and what the next step computes.
+
+    Args:
+        prefill_chunk: most prompt tokens of a step.
+        max_running: most sequences at once.
+    """
+
+    def __init__(self, cache: KvCache, prefill_chunk: int, max_running: int) -> None:
+        self._cache = cache
+        self._prefill_chunk = prefill_chunk
+        self._max_running = max_running
+        self._arrivals = 0
+        self.waiting: list[Sequence] = []
+        self.running: list[Sequence] = []
+
+    def add(self, sequence: Sequence) -> None:
+        """Queues a sequence. Its prompt and one token more must fit the pages: the caller checks."""
+        sequence.arrival = self._arrivals
+        self._arrivals += 1
+        self.waiting.append(sequence)
+
+    def remove(self, sequence: Sequence) -> None:
+        """Ends a sequence in whatever state; its pages are free at once."""
+        if sequence in self.running:
+            self.running.remove(sequence)
+            self._cache.close(sequence.table)
+        else:
+            self.waiting.remove(sequence)
+
+    def plan(self) -> list[Chunk]:
+        """The next step's chunks, answers first; empty where nothing is to do. Planning again gives the same."""
+        self._admit()
+        decoding = sorted((s for s in self.running if s.remaining == 1), key=lambda s: s.rank)
+        chunks = []
+        for sequence in decoding:
+            # One that was preempted for a more important one no longer runs.
+            if sequence in self.running and self._grow(sequence, len(sequence.token_ids)):
+                chunks.append(Chunk(sequence, sequence.num_computed, 1))
+        budget = max(1, self._prefill_chunk // DECODE_SHARE) if chunks else self._prefill_chunk
+        for sequence in sorted((s for s in self.running if s.remaining > 1), key=lambda s: s.rank):
+            count = min(budget, sequence.remaining)
+            if count > 0:
+                chunks.append(Chunk(sequence, sequence.num_computed, count))
+            budget -= count
+        return chunks
+
+    def advance(self, chunks: list[Chunk]) -> None:
+        """Says that a planned step has been computed."""
+        for chunk in chunks:
+            sequence = chunk.sequence
+            sequence.num_computed = chunk.start + chunk.count
+            self._cache.commit(sequence.table, sequence.token_ids, sequence.num_computed)
+
+    def _admit(self) -> None:
+        while self.waiting:
+            candidate = min(self.waiting, key=lambda s: s.rank)
+            if not self._make_room(candidate):
+                return
+            self.waiting.remove(candidate)
+            self.running.append(candidate)
+            for other in self.waiting:
+                other.overtaken += other.arrival < candidate.arrival
+
+    def _make_room(self, candidate: Sequence) -> bool:
+        """Opens the candidate's pages, preempting less important sequences if that is what it takes."""
+        while True:
+            if len(self.running) < self._max_running and self._open(candidate):
+                return True
+            victim = max(self.running, key=lambda s: s.rank, default=candidate)
+            # Within one priority nobody is sent away for a newcomer.
+            if victim.rank[0] <= candidate.rank[0]:
+                return False
+            self._preempt(victim)
+
+    def _open(self, candidate: Sequence) -> bool:
+        """Gives the candidate pages for its tokens, if its answer and those under way will probably find room too."""
+        table = self._cache.open(candidate.token_ids)
+        promised = sum(pages_for(_reserved(other)) - len(other.table.pages) for other in self.running)
+        if self.running:
+            promised += pages_for(_reserved(candidate)) - len(table.pages)
+        if promised > self._cache.pages_free or not self._cache.grow(table, len(candidate.token_ids)):
+            self._cache.close(table)
+            return False
+        candidate.table = table
+        candidate.num_computed = table.num_cached
+        return True
+
+    def _grow(self, sequence: Sequence, num_tokens: int) -> bool:
+        """Pages for an answer that goes on; False where the sequence itself had to give way."""
+        while not self._cache.grow(sequence.table, num_tokens):
+            victim = max(self.running, key=lambda s: s.rank)
+            self._preempt(victim)
+            if victim is sequence:
+                return False
+        return True
+
+    def _preempt(self, victim: Sequence) -> None:
+        self.running.remove(victim)
+        self._cache.close(victim.table)
+        victim.num_computed = 0
+        self.waiting.append(victim)
+
+
+def _reserved(sequence: Sequence) -> int:
+    """Tokens that a sequence is let in for; never less than it has."""
+    hoped = min(sequence.prompt_tokens + ANSWER_RESERVE_TOKENS, sequence.max_tokens)
+    return max(hoped, len(sequence.token_ids))

@@ -1,0 +1,362 @@
+"""The one thread that owns the engine: requests in, events out. Its methods are those of app's EngineClient.
+
+Heavy libraries are imported on the thread, with the first command. Commands wait in a queue; the thread takes them
+between steps, between the tensors of a load, and, where something is to end, between the layers of a step.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from inference.engine.options import EngineOptions
+from inference.errors import EngineStoppedError, InferenceError, InvalidRequestError
+from inference.request import (
+    DoneEvent,
+    EngineReading,
+    FailedEvent,
+    GenerationRequest,
+    ModelEvent,
+    RequestEvent,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from inference.engine.engine import Engine
+    from inference.engine.residency import Residency
+
+RequestListener = Callable[[RequestEvent], None]
+ModelListener = Callable[[ModelEvent], None]
+
+CLOSE_TIMEOUT_S = 3.0
+_Event = TypeVar("_Event")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pending:
+    """A request that no engine has yet."""
+
+    request: GenerationRequest
+    submitted_at: float
+
+
+def open_residency(options: EngineOptions, notify: Callable[[ModelEvent], None]) -> Residency:
+    """The residency of the real loader. Imports it, so call it on the thread that is to pay for that."""
+    from inference.engine.device_lock import DeviceLock, default_lock_dir
+    from inference.engine.loader import PlannedModel
+    from inference.engine.residency import Residency
+
+    def plan(name: str, freed_bytes: int) -> PlannedModel:
+        return PlannedModel(name, options, freed_bytes)
+
+    return Residency(plan, DeviceLock(options.lock_dir or default_lock_dir()), notify)
+
+
+class Worker:
+    """An engine on a thread of its own. Every method returns at once and may be called from any thread.
+
+    Args:
+        default_model: loaded when a request comes and nothing is resident; a function is asked on the thread.
+        residency: builds what loads models; tests pass their own.
+    """
+
+    def __init__(
+        self,
+        options: EngineOptions,
+        default_model: str | Callable[[], str],
+        residency: Callable[[EngineOptions, Callable[[ModelEvent], None]], Residency] = open_residency,
+    ) -> None:
+        self._options, self._default_model, self._open_residency = options, default_model, residency
+        self._lock = threading.Lock()
+        self._closed = False
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        # Set where a step or a load is to end early; only the thread clears it.
+        self._urgent = threading.Event()
+        self._model_listeners: list[ModelListener] = []
+        self._reading = EngineReading()
+        # All below belongs to the thread.
+        self._residency: Residency | None = None
+        self._pending: dict[str, _Pending] = {}
+        self._listeners: dict[str, RequestListener] = {}
+        self._target: str | None = None
+        self._loading = ""
+        self._admitting = ""
+        self._stopping_load = False
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread.start()
+
+    # -- any thread ---------------------------------------------------------------------------------------------------
+
+    def submit(self, request: GenerationRequest, listener: RequestListener) -> None:
+        """Queues a request; the default model is loaded first where none is resident. Failures are FailedEvents.
+
+        Raises:
+            EngineStoppedError: the worker has been closed.
+        """
+        self._send(partial(self._take_request, _Pending(request, time.perf_counter()), listener))
+
+    def cancel(self, request_id: str) -> None:
+        """Ends a request within two tokens; it closes with DoneEvent("cancelled"). Unknown ids are ignored."""
+        self._send(partial(self._take_cancel, request_id), urgent=True)
+
+    def load(self, model: str) -> None:
+        """Makes a catalog id or path the resident model; progress and failure arrive at the model listeners."""
+        self._send(partial(self._take_target, model), urgent=True)
+
+    def unload(self) -> None:
+        """Gives the memory back; running requests are cancelled."""
+        self._send(self._take_unload, urgent=True)
+
+    def listen(self, listener: ModelListener) -> Callable[[], None]:
+        """Adds a model listener; the result removes it."""
+        with self._lock:
+            self._model_listeners.append(listener)
+
+        def remove() -> None:
+            with self._lock:
+                if listener in self._model_listeners:
+                    self._model_listeners.remove(listener)
+
+        return remove
+
+    def reading(self) -> EngineReading:
+        """The last snapshot."""
+        return self._reading
+
+    def close(self) -> None:
+        """Cancels everything, unloads, ends the thread, within three seconds. Later calls raise EngineStoppedError."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._commands.put(self._take_end)
+                self._urgent.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(CLOSE_TIMEOUT_S)
+
+    def _send(self, command: Callable[[], None], urgent: bool = False) -> None:
+        with self._lock:
+            if self._closed:
+                raise EngineStoppedError("The engine has been closed. Start the app again.")
+            self._commands.put(command)
+            if urgent:
+                self._urgent.set()
+
+    # -- the thread: commands -----------------------------------------------------------------------------------------
+
+    def _take_commands(self, wait: bool) -> None:
+        if wait:
+            self._commands.get()()
+        self._urgent.clear()
+        while True:
+            try:
+                command = self._commands.get_nowait()
+            except queue.Empty:
+                return
+            command()
+
+    def _take_request(self, pending: _Pending, listener: RequestListener) -> None:
+        request_id = pending.request.request_id
+        if request_id in self._listeners:
+            error = InvalidRequestError(f"request_id is {request_id!r}, but a request of that id is under way.")
+            self._call(listener, FailedEvent(request_id, error))
+            return
+        self._listeners[request_id] = listener
+        self._pending[request_id] = pending
+
+    def _take_cancel(self, request_id: str) -> None:
+        if self._pending.pop(request_id, None) is not None:
+            self._deliver(DoneEvent(request_id, "cancelled", Usage()))
+        elif self._engine is not None:
+            done = self._engine.cancel(request_id)
+            if done is not None:
+                self._deliver(done)
+
+    def _take_target(self, model: str) -> None:
+        # The model that is being loaded is not loaded again, however often that is asked for.
+        self._target = None if model == self._loading else model
+        self._stopping_load = self._loading not in ("", model)
+
+    def _take_unload(self) -> None:
+        self._target = None
+        self._cancel_all()
+        if self._loading:
+            self._stopping_load = True
+        elif self._residency is not None:
+            self._residency.unload()
+
+    def _take_end(self) -> None:
+        self._ending = True
+
+    # -- the thread: work ---------------------------------------------------------------------------------------------
+
+    @property
+    def _engine(self) -> Engine | None:
+        return None if self._residency is None else self._residency.engine
+
+    def _run(self) -> None:
+        while not self._ending:
+            try:
+                self._take_commands(wait=not self._has_work())
+                self._follow_target()
+                self._admit()
+                self._step()
+            except Exception as error:  # noqa: BLE001 - whatever a request meets, the thread goes on for the others
+                self._recover(error)
+            self._read()
+        self._end()
+
+    def _has_work(self) -> bool:
+        engine = self._engine
+        return bool(self._pending) or self._target is not None or (engine is not None and engine.has_work)
+
+    def _follow_target(self) -> None:
+        """Loads what is asked for, or the default model where a request waits for one."""
+        if self._ending:
+            return
+        try:
+            if self._target is None and self._pending and self._engine is None:
+                default = self._default_model
+                self._target = default if isinstance(default, str) else default()
+            if self._target is not None:
+                self._load(self._target)
+        except InferenceError as error:
+            self._fail_waiting(error)
+        except Exception as error:  # noqa: BLE001 - see _run
+            _log_error("A load", error)
+            failure = _unforeseen("loading the model", error)
+            if self._residency is not None:
+                self._residency.fail(failure)
+            self._fail_waiting(failure)
+
+    def _load(self, model: str) -> None:
+        if self._residency is None:
+            self._residency = self._open_residency(self._options, self._notify)
+        from inference.engine.decoder import LoadStopped
+
+        self._loading, self._target, self._stopping_load = model, None, False
+        try:
+            self._residency.load(model, self._should_stop_loading, self._cancel_running)
+        except LoadStopped:
+            log.info("A load was stopped.")
+        finally:
+            self._loading = ""
+
+    def _should_stop_loading(self) -> bool:
+        self._take_commands(wait=False)
+        return self._ending or self._stopping_load
+
+    def _admit(self) -> None:
+        engine = self._engine
+        if engine is None or self._ending:
+            return
+        for request_id, pending in list(self._pending.items()):
+            self._admitting = request_id
+            try:
+                engine.add(pending.request, pending.submitted_at)
+            except InferenceError as error:
+                self._deliver(FailedEvent(request_id, error))
+            del self._pending[request_id]
+        self._admitting = ""
+
+    def _step(self) -> None:
+        engine = self._engine
+        if engine is None or self._ending or not engine.has_work:
+            return
+        try:
+            events = engine.step(self._urgent.is_set)
+        except InferenceError as error:
+            events = engine.fail_step(error)
+        for event in events:
+            self._deliver(event)
+
+    def _recover(self, error: Exception) -> None:
+        """Fails the requests that the error concerns: the one being let in, else those of the step."""
+        _log_error("The engine", error)
+        failure = _unforeseen("this request", error)
+        request_id, self._admitting = self._admitting, ""
+        if self._pending.pop(request_id, None) is not None:
+            self._deliver(FailedEvent(request_id, failure))
+        elif self._engine is not None:
+            for event in self._engine.fail_step(failure):
+                self._deliver(event)
+
+    def _end(self) -> None:
+        self._take_commands(wait=False)
+        self._cancel_all()
+        if self._residency is not None and self._engine is not None:
+            self._residency.unload()
+        self._read()
+
+    # -- the thread: events -------------------------------------------------------------------------------------------
+
+    def _cancel_running(self) -> None:
+        for event in () if self._engine is None else self._engine.cancel_all():
+            self._deliver(event)
+
+    def _cancel_all(self) -> None:
+        self._cancel_running()
+        for request_id in list(self._pending):
+            del self._pending[request_id]
+            self._deliver(DoneEvent(request_id, "cancelled", Usage()))
+
+    def _fail_waiting(self, error: InferenceError) -> None:
+        """Fails the requests that wait for a model, unless one is still resident to answer them."""
+        for request_id in list(self._pending) if self._engine is None else ():
+            del self._pending[request_id]
+            self._deliver(FailedEvent(request_id, error))
+
+    def _deliver(self, event: RequestEvent) -> None:
+        """Gives an event to its request's listener; the last one ends the acquaintance."""
+        last = isinstance(event, DoneEvent | FailedEvent)
+        listener = self._listeners.pop(event.request_id) if last else self._listeners[event.request_id]
+        if last:
+            self._read()
+        self._call(listener, event)
+
+    def _notify(self, event: ModelEvent) -> None:
+        self._read(event)
+        with self._lock:
+            listeners = list(self._model_listeners)
+        for listener in listeners:
+            self._call(listener, event)
+
+    def _call(self, listener: Callable[[_Event], None], event: _Event) -> None:
+        try:
+            listener(event)
+        except Exception as error:  # noqa: BLE001 - what a listener does wrong is no affair of the requests
+            _log_error("A listener", error)
+
+    def _read(self, event: ModelEvent | None = None) -> None:
+        """Takes the snapshot that `reading` shows."""
+        engine = self._engine
+        if engine is not None:
+            self._reading = engine.reading()
+        elif event is not None:
+            self._reading = EngineReading(state=event.state, model=event.model, waiting=len(self._pending))
+        elif self._residency is not None:
+            residency = self._residency
+            self._reading = EngineReading(state=residency.state, model=residency.model, waiting=len(self._pending))
+
+
+def _log_error(who: str, error: Exception) -> None:
+    """Type and place only: what an error says may quote a text."""
+    log.error("%s met %s.\n%s", who, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+
+
+def _unforeseen(what: str, error: Exception) -> InferenceError:
+    failure = InferenceError(
+        f"The engine failed at {what} ({type(error).__name__}: {error})."
+        " Try again; if it happens again, restart the app and report it."
+    )
+    failure.__cause__ = error
+    return failure
