@@ -108,8 +108,9 @@ def _key_of(name: str, text: str) -> str:
     key = _KEY_ALIASES.get(upper, upper)
     if key in KEY_NAMES:
         return key
-    near = difflib.get_close_matches(key, [*KEY_NAMES, *_KEY_ALIASES], n=1)
-    if near:
+    known = [*KEY_NAMES, *_KEY_ALIASES, *(modifier.upper() for modifier in _MODIFIER_NAMES)]
+    near = difflib.get_close_matches(key, known, n=1)
+    if near and not re.fullmatch(r"F\d+", key):
         raise HotkeyFormatError(
             UserText(
                 'There is no key "{name}" in the hotkey "{text}". Did you mean {near}?',
