@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TextIO
 
 from app.engine_client import EngineClient
+from inference.errors import EngineStoppedError, InferenceError
 from inference.request import (
     DoneEvent,
     FailedEvent,
@@ -21,78 +22,92 @@ from inference.request import (
     Usage,
 )
 
+Events = Generator[RequestEvent | ModelEvent, None, None]
+
 _CANCEL_WAIT_S = 3.0
 # Short, so that Ctrl+C is seen on systems whose queues cannot be interrupted.
 _POLL_S = 0.1
 
 
-class AnswerPrinter:
-    """Prints answers of an engine as they come. One thread, the caller's."""
+def engine_events(client: EngineClient, request: GenerationRequest) -> Events:
+    """Submits a request and yields its events, and the model's while it waits. Closing the generator cancels it."""
+    events: queue.SimpleQueue[RequestEvent | ModelEvent] = queue.SimpleQueue()
+    remove = client.listen(events.put)
+    ended = False
+    try:
+        client.submit(request, events.put)
+        while not ended:
+            with contextlib.suppress(queue.Empty):
+                event = events.get(timeout=_POLL_S)
+                ended = isinstance(event, DoneEvent | FailedEvent)
+                yield event
+    finally:
+        remove()
+        if not ended:
+            _cancel(client, request.request_id, events)
 
-    def __init__(self, client: EngineClient, out: TextIO, notes: TextIO) -> None:
+
+def _cancel(client: EngineClient, request_id: str, events: queue.SimpleQueue[RequestEvent | ModelEvent]) -> None:
+    """Cancels and waits a moment for the end, so that an engine that is closed next is idle."""
+    with contextlib.suppress(EngineStoppedError):
+        client.cancel(request_id)
+    deadline = time.monotonic() + _CANCEL_WAIT_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(queue.Empty):
+            if isinstance(events.get(timeout=_POLL_S), DoneEvent | FailedEvent):
+                return
+
+
+class AnswerPrinter:
+    """Prints answers as they come. One thread, the caller's."""
+
+    def __init__(self, out: TextIO, notes: TextIO) -> None:
         """Takes streams for the text and for all else; progress is shown where `notes` is a terminal."""
-        self._client = client
         self._out = out
         self._notes = notes
         self._shows_progress = notes.isatty()
         self._has_progress = False
 
-    def print_answer(self, request: GenerationRequest) -> DoneEvent:
-        """Submits a request and prints its answer, which ends with a line break.
+    def print_answer(self, events: Generator[RequestEvent | ModelEvent, None, None]) -> DoneEvent:
+        """Prints the answer that the events carry; it ends with a line break. Closes `events` in every case.
 
         Raises:
-            InferenceError: the request failed.
-            BrokenPipeError: nobody reads `out` any more; the request has been cancelled.
-            KeyboardInterrupt: likewise, by Ctrl+C.
+            InferenceError: the request failed, or the events ended without a result.
+            BrokenPipeError: nobody reads `out` any more.
+            KeyboardInterrupt: Ctrl+C.
         """
-        events: queue.Queue[RequestEvent | ModelEvent] = queue.Queue()
-        with self._listening(events):
-            self._client.submit(request, events.put)
+        ends_line = True
+        with contextlib.closing(events):
             try:
-                return self._follow(events)
-            except (BrokenPipeError, KeyboardInterrupt):
-                self._client.cancel(request.request_id)
-                self._await_end(events)
-                raise
+                for event in events:
+                    if isinstance(event, TokenEvent):
+                        self._clear_progress()
+                        self._write(event.text)
+                        ends_line = event.text.endswith("\n")
+                    elif isinstance(event, DoneEvent):
+                        if not ends_line:
+                            self._write("\n")
+                        return event
+                    elif isinstance(event, FailedEvent):
+                        raise event.error
+                    else:
+                        self._show_progress(event)
+            finally:
+                self._clear_progress()
+        raise InferenceError("The answer ended without a result. Try again.")
 
     def print_usage(self, usage: Usage) -> None:
         """One line about what an answer cost."""
-        self._note(
+        self._notes.write(
             f"[{usage.prompt_tokens} prompt tokens, {usage.cached_tokens} of them cached; "
             f"{usage.new_tokens} new tokens; "
-            f"first after {usage.time_to_first_token_ms / 1000:.2f} s, then {usage.decode_tok_s:.1f} tok/s]"
+            f"first after {usage.time_to_first_token_ms / 1000:.2f} s, then {usage.decode_tok_s:.1f} tok/s]\n"
         )
+        self._notes.flush()
 
-    @contextlib.contextmanager
-    def _listening(self, events: queue.Queue[RequestEvent | ModelEvent]) -> Iterator[None]:
-        remove = self._client.listen(events.put)
-        try:
-            yield
-        finally:
-            remove()
-            self._clear_progress()
-
-    def _follow(self, events: queue.Queue[RequestEvent | ModelEvent]) -> DoneEvent:
-        ends_line = True
-        while True:
-            try:
-                event = events.get(timeout=_POLL_S)
-            except queue.Empty:
-                continue
-            if isinstance(event, TokenEvent):
-                self._clear_progress()
-                self._out.write(event.text)
-                self._out.flush()
-                ends_line = event.text.endswith("\n")
-            elif isinstance(event, DoneEvent):
-                if not ends_line:
-                    self._out.write("\n")
-                    self._out.flush()
-                return event
-            elif isinstance(event, FailedEvent):
-                raise event.error
-            else:
-                self._show_progress(event)
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
 
     def _show_progress(self, event: PrefillEvent | ModelEvent) -> None:
         if isinstance(event, PrefillEvent):
@@ -111,15 +126,3 @@ class AnswerPrinter:
             self._notes.write("\r\x1b[K")
             self._notes.flush()
             self._has_progress = False
-
-    def _note(self, text: str) -> None:
-        self._notes.write(text + "\n")
-        self._notes.flush()
-
-    @staticmethod
-    def _await_end(events: queue.Queue[RequestEvent | ModelEvent]) -> None:
-        deadline = time.monotonic() + _CANCEL_WAIT_S
-        while time.monotonic() < deadline:
-            with contextlib.suppress(queue.Empty):
-                if isinstance(events.get(timeout=_POLL_S), DoneEvent | FailedEvent):
-                    return

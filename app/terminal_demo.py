@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from app.actions import ActionRegistry
-from app.answer_printer import AnswerPrinter
+from app.answer_printer import AnswerPrinter, engine_events
 from app.engine_client import EngineClient
 from app.language import LANGUAGES, Languages
 from app.paths import assets_dir
@@ -22,7 +22,7 @@ def run_demo(client: EngineClient, out: TextIO, notes: TextIO) -> None:
         InferenceError: the model could not be loaded, or an answer failed.
         BrokenPipeError, KeyboardInterrupt: the reader left; what ran has been cancelled.
     """
-    printer = AnswerPrinter(client, out, notes)
+    printer = AnswerPrinter(out, notes)
     # The user's own actions stay out: what runs here is known to fit the samples.
     actions = ActionRegistry(user_dir=Path("no-such-folder")).all()
     languages = Languages(LANGUAGES["en"], LANGUAGES["zh"])
@@ -33,6 +33,6 @@ def run_demo(client: EngineClient, out: TextIO, notes: TextIO) -> None:
             if chosen is None or action.id in chosen:
                 out.write(f"\n== {action.title(language)} ==\n")
                 out.flush()
-                done = printer.print_answer(action.request(text, languages, language))
+                done = printer.print_answer(engine_events(client, action.request(text, languages, language)))
                 printer.print_usage(done.usage)
         out.write("\n" + "-" * 72 + "\n\n")

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from app.answer_printer import AnswerPrinter
+from app.answer_printer import AnswerPrinter, engine_events
 from app.engine_client import FakeClient, ScriptedAnswer
-from inference.errors import ModelNotFoundError
-from inference.request import GenerationRequest, Message, Usage
+from inference.errors import InferenceError, ModelNotFoundError
+from inference.request import GenerationRequest, Message, TokenEvent, Usage
 
 REQUEST = GenerationRequest((Message("user", "hello"),))
 
@@ -33,7 +33,7 @@ class PlayingClient(FakeClient):
 
 
 def print_answer(client: FakeClient, out: io.StringIO, notes: io.StringIO):
-    return AnswerPrinter(client, out, notes).print_answer(REQUEST)
+    return AnswerPrinter(out, notes).print_answer(engine_events(client, REQUEST))
 
 
 def test_text_alone_on_the_output_and_nothing_on_a_piped_notes_stream() -> None:
@@ -80,6 +80,15 @@ def test_broken_pipe_and_interrupt_cancel(error: type[BaseException]) -> None:
     with pytest.raises(error):
         print_answer(client, Closed(), io.StringIO())
     assert client.cancelled == [REQUEST.request_id]
+    assert client._model_listeners == []
+
+
+def test_events_without_a_result_are_an_error() -> None:
+    def events():
+        yield TokenEvent("r", "half")
+
+    with pytest.raises(InferenceError, match="without a result"):
+        AnswerPrinter(io.StringIO(), io.StringIO()).print_answer(events())
 
 
 def test_listener_is_removed() -> None:
@@ -91,6 +100,6 @@ def test_listener_is_removed() -> None:
 def test_usage_line() -> None:
     notes = io.StringIO()
     usage = Usage(prompt_tokens=10, cached_tokens=4, new_tokens=5, time_to_first_token_ms=250, decode_ms=400)
-    AnswerPrinter(FakeClient(), io.StringIO(), notes).print_usage(usage)
+    AnswerPrinter(io.StringIO(), notes).print_usage(usage)
     expected = "[10 prompt tokens, 4 of them cached; 5 new tokens; first after 0.25 s, then 10.0 tok/s]\n"
     assert notes.getvalue() == expected
