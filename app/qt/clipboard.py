@@ -61,7 +61,7 @@ class ClipboardSnapshot:
 class ReceiptMimeData(QMimeData):
     """Text that tells when it is fetched, marked to stay out of clipboard histories.
 
-    Asking for the list of formats, or for a marker, is not fetching the text; neither is a reading by our own windows.
+    Asking for the list of formats, or for a marker, is not fetching the text; nor is a look by `QtClipboard`.
     """
 
     def __init__(self, text: str, on_fetched: Callable[[], None] | None) -> None:
@@ -84,7 +84,7 @@ class ReceiptMimeData(QMimeData):
             return QByteArray(EXCLUSION_MARKERS[mimetype])
         if mimetype not in _TEXT_FORMATS:
             return None
-        if self._on_fetched is not None and not self.is_own_reading and QGuiApplication.focusWindow() is None:
+        if self._on_fetched is not None and not self.is_own_reading:
             self._on_fetched()
         return self._text
 

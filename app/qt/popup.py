@@ -24,6 +24,7 @@ from app.translation import Translator
 DEFAULT_SIZE = QSize(480, 320)
 MINIMUM_SIZE = QSize(360, 180)
 COPIED_SHOWN_MS = 1500
+TEXT_SCALE = 1.04
 
 
 class PopupState(enum.Enum):
@@ -57,7 +58,7 @@ class Popup(FramelessWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
         self._tr = translator.tr
         self._state = PopupState.WAITING
-        self._can_replace = False
+        self._can_replace = self._can_retry = False
         self._build()
         self._connect()
         self._apply_theme()
@@ -81,7 +82,7 @@ class Popup(FramelessWindow):
         self.progress.setSizePolicy(policy)
         self.view = StreamView()
         self.view.setAccessibleName(tr("Answer"))
-        self.view.setFont(scaled(self.font(), 1.04))
+        self.view.setFont(scaled(self.font(), TEXT_SCALE))
         self.notice = NoticePanel()
         self.small_print = QLabel()
         self.small_print.setProperty("role", "muted")
@@ -226,6 +227,19 @@ class Popup(FramelessWindow):
         self.replace_button.setToolTip(tool_tip)
         self._enter(self._state)
 
+    def set_retryable(self, can_retry: bool) -> None:
+        """Shows "Try again" once the answer has ended; without a text there is nothing to try again."""
+        self._can_retry = can_retry
+        self._enter(self._state)
+
+    def set_text_font(self, font: QFont) -> None:
+        """The font of the answer."""
+        self.view.setFont(scaled(font, TEXT_SCALE))
+
+    def selected_text(self) -> str:
+        """What the user has selected in the answer."""
+        return self.view.textCursor().selection().toPlainText()
+
     def show_copied(self) -> None:
         """Confirms that the answer is on the clipboard."""
         self.copy_button.setText(self._tr("Copied"))
@@ -260,13 +274,13 @@ class Popup(FramelessWindow):
         self.progress.setVisible(state is PopupState.WAITING)
         had_focus = self.stop_button.hasFocus() or self.retry_button.hasFocus()
         self.stop_button.setVisible(is_running)
-        self.retry_button.setVisible(not is_running)
+        self.retry_button.setVisible(not is_running and self._can_retry)
         if had_focus:
             (self.stop_button if is_running else self.retry_button).setFocus()
         self.copy_button.setVisible(has_text or not is_notice)
         self.replace_button.setVisible(has_text or not is_notice)
         self.copy_button.setEnabled(has_text or state is PopupState.STREAMING)
-        self.replace_button.setEnabled(self._can_replace and state is PopupState.FINISHED and has_text)
+        self.replace_button.setEnabled(self._can_replace and not is_running and has_text)
 
     def _make_room(self) -> None:
         """Grows where a message needs more room; the top stays unless the bottom would leave the screen."""

@@ -85,7 +85,7 @@ def colors_of(palette: QPalette) -> Colors:
         text=text,
         muted=legible(blend(text, page, 0.62), page),
         hairline=blend(text, page, 0.12),
-        border=blend(text, page, 0.28),
+        border=blend(text, page, 0.34),
         accent=accent,
         on_accent=on_accent,
         danger=legible(QColor("#c62f3b"), page),

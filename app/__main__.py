@@ -1,0 +1,175 @@
+"""Composition root of `python -m app` and `deskinfer run`: builds, wires, starts.
+
+The order is what makes the start quick: the tray icon needs Qt, the settings and the actions only; the desktop, the
+windows and the engine's thread follow once the event loop turns, and heavy libraries are imported on that thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from logging.handlers import RotatingFileHandler
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.actions import ActionRegistry
+from app.engine_client import EngineClient
+from app.instance import AlreadyRunningError, InstanceError, InstanceServer, Message, send_to_running
+from app.paths import log_dir, settings_file
+from app.platform.session import open_session
+from app.qt import excepthook
+from app.qt.application import Application
+from app.qt.bridge import Bridge
+from app.qt.icons import app_icon
+from app.qt.instance_commands import InstanceCommands
+from app.qt.shutdown import SignalWatch, end_hard_after
+from app.setting_registry import setting_registry
+from app.settings import Settings
+from app.translation import Translator
+
+_log = logging.getLogger(__name__)
+
+LOG_BYTES = 500_000
+
+# Builds the engine out of the settings, and tells which model they mean.
+EngineBuilder = Callable[[Settings], tuple[EngineClient, Callable[[], str]]]
+
+
+def parse(arguments: Sequence[str]) -> Message:
+    """What a start asks for, as a command for the running app."""
+    parser = argparse.ArgumentParser(prog="deskinfer run", description="Starts the tray app, or reaches it.")
+    parser.add_argument("--action", metavar="ID", help="run an action as if its hotkey had been pressed")
+    parser.add_argument("--clipboard", action="store_true", help="run it on the clipboard's text")
+    options = parser.parse_args(arguments)
+    if options.action:
+        source = "clipboard" if options.clipboard else "selection"
+        return {"command": "action", "action": options.action, "source": source}
+    return {"command": "show"}
+
+
+def build_worker(settings: Settings) -> tuple[EngineClient, Callable[[], str]]:
+    """The engine of this process. Its heavy libraries are imported on its own thread."""
+    from inference.engine.options import EngineOptions
+    from inference.engine.worker import Worker
+
+    options = EngineOptions(
+        backend=settings.text("engine.backend"),
+        threads=settings.integer("engine.threads") or None,
+        context_tokens=settings.integer("model.context_tokens"),
+    )
+
+    def default_model() -> str:
+        from inference.formats.catalog import default_model_id
+
+        return settings.text("model.default") or default_model_id()
+
+    return Worker(options, default_model), default_model
+
+
+def set_up_log() -> None:
+    """Warnings and errors go to a small file; prompts, selections and answers never get there."""
+    try:
+        log_dir().mkdir(parents=True, exist_ok=True)
+        handler: logging.Handler = RotatingFileHandler(
+            log_dir() / "deskinfer.log", maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8"
+        )
+    except OSError:
+        handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+
+
+def reach_running(command: Message) -> int | None:
+    """Hands a command to the app that runs already; None where none does."""
+    try:
+        reply = send_to_running(command)
+    except InstanceError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if reply is None:
+        return None
+    if "error" in reply:
+        sys.stderr.write(f"{reply['error']}\n")
+        return 1
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = build_worker) -> int:
+    """Runs the app until it is ended, or reaches the running one. Returns the exit status.
+
+    Args:
+        arguments: of the command line; this process's by default.
+        build_engine: tests pass a scripted engine.
+    """
+    started_s = time.monotonic()
+    command = parse(sys.argv[1:] if arguments is None else arguments)
+    status = reach_running(command)
+    if status is not None:
+        return status
+    set_up_log()
+    qt = QApplication(sys.argv[:1])
+    qt.setApplicationName("deskinfer")
+    qt.setApplicationDisplayName("DeskInfer")
+    qt.setDesktopFileName("deskinfer")
+    qt.setQuitOnLastWindowClosed(False)
+    qt.setWindowIcon(app_icon())
+    actions = ActionRegistry()
+    settings = Settings.load(settings_file(), setting_registry(actions.all()))
+    client, default_model = build_engine(settings)
+    bridge = Bridge()
+    commands = InstanceCommands(client, bridge.post_call)
+    try:
+        server = InstanceServer(commands)
+    except AlreadyRunningError:  # it started between our look and now
+        client.close()
+        return reach_running(command) or 0
+    except InstanceError as error:
+        client.close()
+        sys.stderr.write(f"{error}\n")
+        return 1
+    application = Application(
+        settings=settings,
+        actions=actions,
+        translator=Translator(settings.text("language.ui")),
+        bridge=bridge,
+        client=client,
+        default_model=default_model,
+    )
+    commands.host = application
+    _log.info("the tray icon is up after %.0f ms", 1000 * (time.monotonic() - started_s))
+    _run(qt, application, command)
+    # What the user sees is gone. The engine goes first: its last events are what open lines to other processes wait for.
+    hard_end = end_hard_after()
+    client.close()
+    server.close()
+    hard_end.cancel()
+    return 0
+
+
+def _run(qt: QApplication, application: Application, command: Message) -> None:
+    """The event loop, from the tray icon to the end of the windows."""
+    restore_hooks = excepthook.install(application.show_unexpected)
+    signals = SignalWatch(application.quit)
+    application.ended.connect(qt.quit)
+    qt.commitDataRequest.connect(lambda _manager: application.quit())
+
+    def start() -> None:
+        application.start(open_session())
+        if command["command"] == "action":
+            application.run_action(command["action"], command["source"])
+
+    QTimer.singleShot(0, application, start)
+    qt.exec()
+    application.close()
+    signals.close()
+    restore_hooks()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

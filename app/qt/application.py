@@ -1,0 +1,276 @@
+"""The running app: it owns the windows and connects them with commands, hotkeys, settings and the engine.
+
+`Application` puts the tray icon up and nothing else; `start` does the rest once the event loop runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import psutil
+from PySide6.QtCore import QObject, QTimer, QUrl, Signal
+from PySide6.QtGui import QCursor, QDesktopServices, QFont, QGuiApplication
+
+from app.actions import ActionRegistry
+from app.commands import Source
+from app.desktop import DesktopSession
+from app.engine_client import EngineClient
+from app.language import Languages, needs_identifier, preload
+from app.qt.bridge import Bridge
+from app.qt.clipboard import QtClipboard
+from app.qt.command_list import action_group, commands_of
+from app.qt.controller import AnswerController
+from app.qt.error_text import error_notice
+from app.qt.file_watch import FileWatch
+from app.qt.hotkey_binding import HotkeyBinding, HotkeyState
+from app.qt.main_window import MainWindow
+from app.qt.popup import Popup
+from app.qt.status import Status
+from app.qt.tray import Tray
+from app.setting_registry import setting_registry
+from app.settings import Settings, Value
+from app.translation import Translator, system_locale
+from inference.request import ModelEvent, ModelState
+
+_log = logging.getLogger(__name__)
+
+# Panels may start after us; a window that flashes up at every login would be worse than one that comes a moment later.
+TRAY_GRACE_MS = 800
+
+
+def free_memory_bytes() -> int:
+    """Memory that programs can still get without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
+class Application(QObject):
+    """Everything on the UI thread. It is what the commands act on.
+
+    Signals:
+        ended: all windows are closed; the event loop may end.
+    """
+
+    ended = Signal()
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        actions: ActionRegistry,
+        translator: Translator,
+        bridge: Bridge,
+        client: EngineClient,
+        default_model: Callable[[], str],
+    ) -> None:
+        super().__init__()
+        self._settings, self._actions, self._translator = settings, actions, translator
+        self._bridge, self._client, self._default_model = bridge, client, default_model
+        self._status = Status()
+        self._session: DesktopSession | None = None
+        self._is_ending = False
+        self._commands = commands_of(self, actions, translator)
+        self._commands.listen(self._bind_hotkeys)
+        self.tray = Tray(self._commands, translator, free_memory_bytes)
+        self.tray.opened.connect(self.show_window)
+        self.tray.availability_changed.connect(self._on_tray_availability)
+        self.tray.show()
+
+    def start(self, session: DesktopSession) -> None:
+        """Makes the windows, grabs the hotkeys, and loads the default model.
+
+        Args:
+            session: owned from here on; closed by `close`.
+        """
+        self._session = session
+        self.clipboard = QtClipboard()
+        self.popup = Popup(self._translator)
+        self.window = MainWindow(self._translator)
+        self.controller = AnswerController(
+            client=self._client,
+            actions=self._actions,
+            languages=self._languages,
+            desktop=session.desktop,
+            clipboard=self.clipboard,
+            popup=self.popup,
+            bridge=self._bridge,
+            translator=self._translator,
+            show_popup=self._show_popup,
+        )
+        self.hotkeys = HotkeyBinding(session.grabber, self._bridge.post_hotkey)
+        self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
+        self._connect()
+        self._apply_settings()
+        self.window.set_actions(self._actions.all())
+        self.window.set_only_home(False)
+        self._show_status()
+        self._bind_hotkeys()
+        self._tell_problems()
+        languages = self._languages()
+        if needs_identifier((languages.first, languages.second)):
+            threading.Thread(target=preload, name="language-preload", daemon=True).start()
+        self._client.listen(self._bridge.post_event)
+        self.load_model()
+        QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
+
+    def _connect(self) -> None:
+        self._bridge.hotkey_pressed.connect(self._commands.run)
+        self._bridge.model_event.connect(self._on_model_event)
+        self.controller.busy_changed.connect(self._on_busy_changed)
+        self.window.action_requested.connect(self.controller.run_text)
+        self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
+        self.window.quit_requested.connect(self.quit)
+        self._watch.changed.connect(self._on_files_changed)
+        self._settings.listen("", self._on_setting)
+
+    # --- what the commands do -----------------------------------------------------------------------------------
+
+    def run_action(self, action_id: str, source: Source) -> None:
+        """Runs an action and shows its answer. Raises UnknownActionError."""
+        self.controller.run(action_id, source)
+
+    def focus_popup(self) -> None:
+        """Gives the keyboard to the popup, if it is open."""
+        if self.popup.isVisible():
+            self.popup.take_focus()
+
+    def load_model(self) -> None:
+        """Loads the default model in the background."""
+        self._client.load(self._default_model())
+
+    def unload_model(self) -> None:
+        """Gives the model's memory back; the next action loads it again."""
+        self._client.unload()
+
+    def open_actions_folder(self) -> None:
+        """Shows the user's own actions in the file manager."""
+        self._actions.user_dir.mkdir(parents=True, exist_ok=True)
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._actions.user_dir)))
+
+    def show_window(self) -> None:
+        """Opens the window, or brings it to the front."""
+        self.window.bring_to_front()
+
+    def quit(self) -> None:
+        """Ends the app, once what called this has returned."""
+        QTimer.singleShot(0, self, self.close)
+
+    def close(self) -> None:
+        """Takes windows, hotkeys and desktop down; the engine is its owner's to close. May be called twice."""
+        if self._is_ending:
+            return
+        self._is_ending = True
+        self.tray.close()
+        if self._session is not None:
+            self.popup.hide()
+            self.window.hide()
+            self.controller.close()
+            self.clipboard.close()
+            self._session.grabber.close()
+            self._session.desktop.close()
+        self.ended.emit()
+
+    # --- showing ------------------------------------------------------------------------------------------------
+
+    def show_error(self, title: str, text: str) -> None:
+        """Shows an error where the user sees it: by the tray, else in the window."""
+        if not self.tray.show_message(title, text, is_error=True) and self._session is not None:
+            self.window.show_message(f"{title}: {text}")
+            self.window.show()
+
+    def show_unexpected(self, kind: str) -> None:
+        """Shows that something of ours went wrong. Any thread."""
+        tr = self._translator.tr
+        text = tr("Something unexpected happened ({kind}). The program goes on; the log has the details.", kind=kind)
+        self._bridge.post_call(lambda: self.show_error("DeskInfer", text))
+
+    def _show_popup(self) -> None:
+        self.popup.show_near(QCursor.pos(), [screen.availableGeometry() for screen in QGuiApplication.screens()])
+
+    def _show_home_without_tray(self) -> None:
+        if not self.tray.is_available() and not self._is_ending:
+            self.window.set_only_home(True)
+            self.window.show()
+
+    def _on_tray_availability(self, is_available: bool) -> None:
+        if self._session is not None:
+            self.window.set_only_home(not is_available)
+            if not is_available:
+                self.window.show()
+
+    def _show_status(self) -> None:
+        self.tray.set_status(self._status)
+        self.window.set_status(self._status)
+
+    def _on_busy_changed(self, is_busy: bool) -> None:
+        self._status = replace(self._status, is_busy=is_busy)
+        self._show_status()
+
+    def _on_model_event(self, event: ModelEvent) -> None:
+        text = ""
+        if event.error is not None:
+            notice = error_notice(event.error, self._translator)
+            text = notice.text or notice.heading
+            if not self._status.is_busy:  # a request that waits for the model shows the error in the popup
+                self.show_error(notice.heading, notice.text)
+        elif event.state is ModelState.READY:
+            self.window.show_message("")
+        self._status = self._status.after(event, text)
+        self._show_status()
+
+    # --- settings, actions, hotkeys -----------------------------------------------------------------------------
+
+    def _languages(self) -> Languages:
+        first, second = self._settings.text("language.first"), self._settings.text("language.second")
+        return Languages.resolve(first, second, system_locale())
+
+    def _on_setting(self, key: str, _value: Value) -> None:
+        if key.startswith("hotkey."):
+            self._bind_hotkeys()
+        else:
+            self._apply_settings()
+
+    def _apply_settings(self) -> None:
+        self.controller.set_restores(self._settings.flag("clipboard.restore"))
+        size = self._settings.integer("popup.font_size")
+        font = QFont(self.popup.font())
+        if size > 0:
+            font.setPointSize(size)
+        self.popup.set_text_font(font)
+
+    def _on_files_changed(self) -> None:
+        self._settings.reload_if_changed()
+        if self._actions.reload_if_changed():
+            self._settings.set_registry(setting_registry(self._actions.all()))
+            self.window.set_actions(self._actions.all())
+            self._commands.replace_group("action", action_group(self.run_action, self._actions, self._translator))
+        self._tell_problems()
+
+    def _tell_problems(self) -> None:
+        tr = self._translator.tr
+        problems = [tr(problem.text) for problem in self._actions.problems]
+        problems += [tr(problem) for problem in self._settings.problems]
+        if problems:
+            self.show_error(tr("Your files need a correction"), "\n".join(problems))
+
+    def _bind_hotkeys(self) -> None:
+        if self._session is None or self._is_ending:
+            return
+        tr, known = self._translator.tr, self._settings.registry
+        wanted = {
+            command.id: (command.title, self._settings.text(command.hotkey_setting))
+            for command in self._commands.all()
+            if command.hotkey_setting in known
+        }
+        statuses = self.hotkeys.bind(wanted)
+        limits = [tr(limit) for limit in self._session.limits]
+        self.tray.set_hotkeys(self.hotkeys.working())
+        self.window.set_hotkeys(statuses, limits)
+        failed = [s for s in statuses if s.state in (HotkeyState.TAKEN, HotkeyState.INVALID)]
+        lines = [f"{s.hotkey} ({s.title}): {tr(s.reason)}" for s in failed if s.reason is not None]
+        if limits and not self.hotkeys.working():
+            lines = limits
+        if lines:
+            self.show_error(tr("Not all hotkeys work"), "\n".join(lines))

@@ -1,0 +1,333 @@
+"""From a command to an answer in the popup, and from there back into the program that the text came from.
+
+Command -> capture (app/capture.py) -> Action.request -> EngineClient.submit -> popup -> PasteBack (app/paste_back.py).
+One answer at a time: a new command cancels the request that runs and takes the popup over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.action import Action
+from app.actions import ActionRegistry
+from app.capture import (
+    CaptureResult,
+    ClipboardEmpty,
+    Failed,
+    NothingSelected,
+    Secret,
+    Selected,
+    SelectionCapture,
+    capture_clipboard,
+)
+from app.commands import Source
+from app.desktop import Desktop
+from app.engine_client import EngineClient
+from app.language import Languages
+from app.paste_back import PasteBack, PasteResult
+from app.qt.answer_text import details, language_pair, load_progress, prefill_progress, small_print
+from app.qt.bridge import Bridge
+from app.qt.clipboard import QtClipboard
+from app.qt.error_text import error_notice
+from app.qt.notice import Notice, preview
+from app.qt.popup import Popup, PopupState
+from app.translation import Translator
+from inference.errors import InferenceError
+from inference.request import (
+    DoneEvent,
+    FailedEvent,
+    GenerationRequest,
+    ModelEvent,
+    ModelState,
+    PrefillEvent,
+    RequestEvent,
+    TokenEvent,
+)
+
+POLL_MS = 5
+# A capture that is quicker than this is over before the popup opens, so the popup cannot come between its keystrokes.
+SHOW_AFTER_MS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What an answer is about, kept for "Try again" and "Replace"."""
+
+    action: Action
+    selected: Selected
+
+
+class AnswerController(QObject):
+    """Runs actions and shows their answers. UI thread only.
+
+    Signals:
+        busy_changed: whether a request runs.
+    """
+
+    busy_changed = Signal(bool)
+
+    def __init__(
+        self,
+        *,
+        client: EngineClient,
+        actions: ActionRegistry,
+        languages: Callable[[], Languages],
+        desktop: Desktop,
+        clipboard: QtClipboard,
+        popup: Popup,
+        bridge: Bridge,
+        translator: Translator,
+        show_popup: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self._client, self._actions, self._languages = client, actions, languages
+        self._desktop, self._clipboard = desktop, clipboard
+        self._popup, self._bridge, self._translator = popup, bridge, translator
+        self._show_popup = show_popup
+        self._capture = SelectionCapture(desktop, clipboard)
+        self._paste_back = PasteBack(desktop, clipboard)
+        self._action: Action | None = None
+        self._job: Job | None = None
+        self._request: GenerationRequest | None = None
+        self._answer: list[str] = []
+        self._model_event = ModelEvent(ModelState.EMPTY)
+        self._poll_timer = QTimer(self, interval=POLL_MS)
+        self._poll_timer.timeout.connect(self._on_poll)
+        self._show_timer = QTimer(self, interval=SHOW_AFTER_MS, singleShot=True)
+        self._show_timer.timeout.connect(show_popup)
+        bridge.request_event.connect(self._on_request_event)
+        bridge.model_event.connect(self._on_model_event)
+        popup.stop_requested.connect(self.stop)
+        popup.retry_requested.connect(self.retry)
+        popup.copy_requested.connect(self.copy)
+        popup.replace_requested.connect(self.replace)
+        popup.notice_accepted.connect(self.use_clipboard)
+        popup.closed.connect(self._on_closed)
+
+    # --- what starts an answer ----------------------------------------------------------------------------------
+
+    def run(self, action_id: str, source: Source) -> None:
+        """Runs an action on the selection or on the clipboard's text. Raises UnknownActionError."""
+        action = self._actions.get(action_id)
+        if source == "clipboard":
+            self._begin(action)
+            self._on_clipboard_text(capture_clipboard(self._desktop, self._clipboard))
+        elif self._popup.isActiveWindow() and self._job is not None:
+            self._run_on_popup(action, self._job)
+        elif not self._capture.is_busy:
+            self._begin(action)
+            self._capture.start(time.monotonic())
+            self._show_timer.start()
+            self._poll_timer.start()
+            self._on_poll()
+
+    def run_text(self, action_id: str, text: str) -> None:
+        """Runs an action on a text that the user has put into our own window. Raises UnknownActionError."""
+        action = self._actions.get(action_id)
+        self._begin(action)
+        self._start(Job(action, Selected(text, None)))
+
+    def _run_on_popup(self, action: Action, job: Job) -> None:
+        """The popup has the keyboard: what is selected in it is meant, else the text that it is about."""
+        text = self._popup.selected_text()
+        self._begin(action)
+        self._start(Job(action, Selected(text or job.selected.text, job.selected.window)))
+
+    def _begin(self, action: Action) -> None:
+        self._cancel_request()
+        self._action, self._job, self._answer = action, None, []
+        self._popup.begin(action.title(self._translator.language))
+        self._popup.set_retryable(False)
+        self._popup.set_replaceable(False, "")
+
+    def _start(self, job: Job) -> None:
+        tr, languages = self._translator, self._languages()
+        self._job, self._answer = job, []
+        pair = language_pair(job.action, job.selected.text, languages, tr)
+        self._popup.begin(job.action.title(tr.language), pair)
+        self._popup.set_retryable(True)
+        self._popup.set_replaceable(*self._replaceable(job.selected))
+        self._popup.show_progress(*load_progress(self._model_event, tr))
+        self._show_popup()
+        try:
+            request = job.action.request(job.selected.text, languages, tr.language)
+            self._request = request
+            self.busy_changed.emit(True)
+            self._client.submit(request, self._bridge.post_event)
+        except InferenceError as error:
+            self._end_request()
+            self._popup.show_notice(error_notice(error, tr))
+
+    # --- what the user does in the popup ------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Ends the answer that is being written; what has arrived stays."""
+        if self._request is not None:
+            self._client.cancel(self._request.request_id)
+
+    def retry(self) -> None:
+        """The same action on the same text again."""
+        if self._job is not None:
+            self._cancel_request()
+            self._start(self._job)
+
+    def copy(self) -> None:
+        """Puts the answer on the clipboard, as the user's own copy."""
+        if self._answer:
+            self._clipboard.put("".join(self._answer))
+            self._popup.show_copied()
+
+    def replace(self) -> None:
+        """Pastes the answer into the window that the text came from."""
+        if self._job is None or self._job.selected.window is None or not self._answer:
+            return
+        window = self._job.selected.window
+        if self._paste_back.start(window, "".join(self._answer), time.monotonic(), activate=True):
+            self._poll_timer.start()
+
+    def use_clipboard(self) -> None:
+        """The user has seen what the clipboard holds and wants it used."""
+        if self._action is not None:
+            self._on_clipboard_text(capture_clipboard(self._desktop, self._clipboard))
+
+    def close(self) -> None:
+        """Ends everything that runs; the clipboard comes back."""
+        self._poll_timer.stop()
+        self._show_timer.stop()
+        self._capture.cancel()
+        self._paste_back.cancel()
+        self._cancel_request()
+
+    def _on_closed(self) -> None:
+        self._show_timer.stop()
+        self._capture.cancel()
+        self._cancel_request()
+
+    # --- capture and paste-back ---------------------------------------------------------------------------------
+
+    def set_restores(self, restores: bool) -> None:
+        """Whether the clipboard gets back what lay on it."""
+        self._capture.restores = self._paste_back.restores = restores
+
+    def _on_poll(self) -> None:
+        now = time.monotonic()
+        captured = self._capture.poll(now) if self._capture.is_busy else None
+        pasted = self._paste_back.poll(now) if self._paste_back.is_busy else None
+        if not self._capture.is_busy and not self._paste_back.is_busy:
+            self._poll_timer.stop()
+        if captured is not None:
+            self._show_timer.stop()
+            self._on_captured(captured)
+        if pasted is not None:
+            self._on_pasted(pasted)
+
+    def _on_captured(self, result: CaptureResult) -> None:
+        assert self._action is not None
+        if isinstance(result, Selected):
+            self._start(Job(self._action, result))
+        elif isinstance(result, NothingSelected):
+            self._show_nothing_selected(result)
+        elif isinstance(result, Secret):
+            self._refuse_secret()
+        else:
+            self._show_failure(result)
+
+    def _on_clipboard_text(self, result: Selected | Secret | ClipboardEmpty) -> None:
+        assert self._action is not None
+        tr = self._translator.tr
+        if isinstance(result, Selected):
+            self._start(Job(self._action, result))
+        elif isinstance(result, Secret):
+            self._refuse_secret()
+        else:
+            self._show(Notice(tr("The clipboard holds no text"), tr("Copy a text, then run the action again.")))
+
+    def _show_nothing_selected(self, result: NothingSelected) -> None:
+        tr = self._translator.tr
+        heading = tr("Nothing is selected")
+        if result.clipboard_has_text:
+            text = tr("The clipboard holds the text below. It has not been given to the model.")
+            quote = preview(self._clipboard.text())
+            self._show(Notice(heading, text, quote, tr("Use this text")))
+        elif self._clipboard.is_secret():
+            text = tr("What lies on the clipboard is marked as a password and is not read.")
+            self._show(Notice(heading, text))
+        elif result.window is not None and result.window.is_terminal:
+            text = tr("Mark text in the terminal with the mouse and press the hotkey again.")
+            self._show(Notice(heading, text))
+        else:
+            self._show(Notice(heading, tr("Select a text and press the hotkey again.")))
+
+    def _refuse_secret(self) -> None:
+        tr = self._translator.tr
+        text = tr("Its program marked this text as a password, so it is not read and not given to the model.")
+        self._show(Notice(tr("This is a password"), text))
+
+    def _show_failure(self, result: Failed) -> None:
+        tr = self._translator.tr
+        self._show(Notice(tr("The selection could not be read"), tr(result.reason.value), is_error=True))
+
+    def _show(self, notice: Notice) -> None:
+        self._popup.show_notice(notice)
+        self._show_popup()
+
+    def _replaceable(self, selected: Selected) -> tuple[bool, str]:
+        tr = self._translator.tr
+        if selected.window is None:
+            return False, tr("The text came from no other window, so there is nothing to replace.")
+        if selected.window.is_terminal:
+            return False, tr("Terminals cannot be pasted into safely; copy the answer instead.")
+        if selected.from_clipboard:
+            return True, tr("Insert the answer where the cursor stands ({keys})", keys="Ctrl+Return")
+        return True, tr("Put the answer in the place of the selection ({keys})", keys="Ctrl+Return")
+
+    def _on_pasted(self, result: PasteResult) -> None:
+        tr = self._translator.tr
+        reasons = {
+            PasteResult.NOT_FOCUSED: tr("The window that the text came from is no longer there or did not come back."),
+            PasteResult.KEYS_HELD: tr("Keys were held down, so nothing was sent."),
+            PasteResult.NOT_FETCHED: tr("The other program did not take the text."),
+        }
+        if result is PasteResult.REPLACED:
+            self._popup.close()
+            return
+        text = f"{reasons[result]} {tr('The answer is still here: copy it, or try again.')}"
+        self._show(Notice(tr("The text was not replaced"), text, is_error=True))
+
+    # --- the engine ---------------------------------------------------------------------------------------------
+
+    def _on_request_event(self, event: RequestEvent) -> None:
+        if self._request is None or event.request_id != self._request.request_id:
+            return
+        if isinstance(event, PrefillEvent):
+            self._popup.show_progress(*prefill_progress(event, self._translator))
+        elif isinstance(event, TokenEvent):
+            self._answer.append(event.text)
+            self._popup.append(event.text)
+        elif isinstance(event, DoneEvent):
+            self._end_request()
+            model = self._model_event.model
+            self._popup.finish(small_print(event, model, self._translator), details(event, self._translator))
+        elif isinstance(event, FailedEvent):
+            self._end_request()
+            self._popup.show_notice(error_notice(event.error, self._translator))
+
+    def _on_model_event(self, event: ModelEvent) -> None:
+        self._model_event = event
+        if self._request is not None and self._popup.state is PopupState.WAITING:
+            self._popup.show_progress(*load_progress(event, self._translator))
+
+    def _cancel_request(self) -> None:
+        if self._request is not None:
+            self._client.cancel(self._request.request_id)
+            self._end_request()
+
+    def _end_request(self) -> None:
+        if self._request is not None:
+            self._request = None
+            self.busy_changed.emit(False)
+

@@ -1,0 +1,87 @@
+"""Errors of the engine as the popup shows them: what happened and what to do, in the user's language."""
+
+from __future__ import annotations
+
+from app.qt.notice import Notice
+from app.qt.status import gibibytes
+from app.translation import Translator, UserText
+from inference.errors import (
+    BackendUnavailableError,
+    ContextOverflowError,
+    DownloadError,
+    EngineStoppedError,
+    InferenceError,
+    InvalidRequestError,
+    ModelFormatError,
+    ModelNotFoundError,
+    ModelResidentError,
+    OutOfMemoryError,
+    UnsupportedModelError,
+)
+
+_HEADINGS: dict[type[InferenceError], tuple[UserText, UserText]] = {
+    InvalidRequestError: (
+        UserText("This cannot be run"),
+        UserText("Select some text and try again."),
+    ),
+    ModelFormatError: (
+        UserText("The model file is damaged"),
+        UserText("Run `deskinfer models verify`, or download the model again."),
+    ),
+    UnsupportedModelError: (
+        UserText("This model is not supported"),
+        UserText("Choose another model in the settings."),
+    ),
+    ModelNotFoundError: (
+        UserText("The model was not found"),
+        UserText("Run `deskinfer models pull`, or correct the model in the settings."),
+    ),
+    DownloadError: (
+        UserText("The model could not be downloaded"),
+        UserText("Check the network and the free disk space, then try again; the download goes on where it stopped."),
+    ),
+    ModelResidentError: (
+        UserText("Another program holds the model"),
+        UserText("End the other program, or unload its model, then try again."),
+    ),
+    BackendUnavailableError: (
+        UserText("The engine cannot work on this machine"),
+        UserText("Run `deskinfer doctor`; it tells what is missing."),
+    ),
+    EngineStoppedError: (
+        UserText("The engine has stopped"),
+        UserText("End the program and start it again."),
+    ),
+}
+_UNKNOWN = (UserText("The engine failed"), UserText("Try again. If it happens again, run `deskinfer doctor`."))
+
+
+def error_notice(error: InferenceError, translator: Translator) -> Notice:
+    """An error in its own words; where those are foreign to the user, the cure stands before them."""
+    tr = translator.tr
+    if isinstance(error, ContextOverflowError):
+        text = tr(
+            "The text is {prompt} tokens long, but the model can hold {context} together with the answer. "
+            "Select a shorter text, or raise the context in the settings.",
+            prompt=f"{error.prompt_tokens:,}",
+            context=f"{error.context_tokens:,}",
+        )
+        return Notice(tr("The text is too long"), text, is_error=True)
+    heading, cure = _heading_and_cure(error)
+    if isinstance(error, OutOfMemoryError):
+        heading = UserText("There is not enough memory for the model")
+        cure = UserText(
+            "It needs {needed}, and {free} are free. Close other programs, or choose a smaller model or context.",
+            needed=gibibytes(error.needed_bytes),
+            free=gibibytes(error.free_bytes),
+        )
+    words = str(error) or type(error).__name__
+    text = words if translator.language == "en" else f"{tr(cure)}\n{words}"
+    return Notice(tr(heading), text, is_error=True)
+
+
+def _heading_and_cure(error: InferenceError) -> tuple[UserText, UserText]:
+    for kind in type(error).__mro__:
+        if kind in _HEADINGS:
+            return _HEADINGS[kind]
+    return _UNKNOWN

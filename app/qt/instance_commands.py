@@ -1,0 +1,84 @@
+"""What a second start, the command line and scripts can ask of the running app. Holds no widget.
+
+Commands are JSON objects over the private line of app/instance.py:
+  {"command": "show"}                                   opens the window
+  {"command": "action", "action": ID, "source": S}      as if its hotkey had been pressed; S: "selection", "clipboard"
+  {"command": "quit"}                                   ends the app
+  {"command": "ask", "request": {...}}                  streams an answer (app/ask_channel.py)
+The first three answer {"ok": true} or {"error": text}; "ask" answers with its events alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from app import ask_channel
+from app.commands import Source
+from app.engine_client import EngineClient
+from app.instance import Message, Reply
+
+SOURCES: tuple[Source, ...] = ("selection", "clipboard")
+
+
+class Host(Protocol):
+    """What the running app does for a client. UI thread only."""
+
+    def run_action(self, action_id: str, source: Source) -> None:
+        """Raises UnknownActionError."""
+        ...
+
+    def show_window(self) -> None:
+        """Opens the window."""
+        ...
+
+    def quit(self) -> None:
+        """Ends the app."""
+        ...
+
+
+class InstanceCommands:
+    """Handler of the InstanceServer: checks on the connection's thread, acts on the UI thread."""
+
+    def __init__(self, client: EngineClient, post_call: Callable[[Callable[[], object]], None]) -> None:
+        """Refuses what needs the windows until `host` is set.
+
+        Args:
+            post_call: runs a function on the UI thread.
+        """
+        self.host: Host | None = None
+        self._client = client
+        self._post_call = post_call
+
+    def __call__(self, command: Message, reply: Reply) -> None:
+        """Takes one command. Raises ValueError for one that makes no sense; the server tells the client."""
+        name = command.get("command")
+        if name == "ask":
+            ask_channel.answer(command, reply, self._client)
+        elif name == "show":
+            self._act(reply, lambda host: host.show_window())
+        elif name == "quit":
+            self._act(reply, lambda host: host.quit())
+        elif name == "action":
+            action_id, source = command.get("action"), command.get("source", "selection")
+            if not isinstance(action_id, str) or source not in SOURCES:
+                raise ValueError(
+                    f"The action is {action_id!r} on {source!r}, but it must be an id on one of {', '.join(SOURCES)}."
+                )
+            self._act(reply, lambda host: host.run_action(action_id, source))
+        else:
+            raise ValueError(f"The command is {name!r}, but it must be one of show, action, ask, quit.")
+
+    def _act(self, reply: Reply, act: Callable[[Host], object]) -> None:
+        def run() -> None:
+            try:
+                if self.host is None:
+                    raise LookupError("The app is still starting. Try again in a second.")
+                act(self.host)
+            except LookupError as error:
+                reply.send({"error": str(error)})
+            else:
+                reply.send({"ok": True})
+            reply.close()
+
+        self._post_call(run)
