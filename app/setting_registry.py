@@ -193,7 +193,18 @@ def _hotkey_settings(actions: Iterable[Action]) -> list[Setting]:
         )
         for action in chosen
     ]
-    return [*on_selection, *on_clipboard]
+    to_popup = Setting(
+        key="hotkey.popup",
+        kind="hotkey",
+        default="Ctrl+Shift+5",
+        title={"en": "Go to the answer", "zh": "转到回答"},
+        help={
+            "en": "Gives the keyboard to the popup, so that it can be read, copied and closed without a mouse.",
+            "zh": "把键盘焦点交给弹窗，不用鼠标也能阅读、复制和关闭。",
+        },
+        check=_hotkey,
+    )
+    return [*on_selection, *on_clipboard, to_popup]
 
 
 def _hotkey(text: str) -> str:
