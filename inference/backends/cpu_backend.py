@@ -1,0 +1,350 @@
+"""Our own C kernels on the CPU, over numpy arrays: the default backend.
+
+Weights keep the bits of the file, activations are int8 in groups of 32 with float32 scales, KV is float16, all sums are
+float32. A token's result is bitwise the same alone and in a batch, in one chunk or in several, and for any number of threads.
+
+Arrays that a method returns are views of memory that the same method uses again at its next call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.backends import cpu_self_check
+from inference.backends.backend import PAGE_SIZE, Batch
+from inference.errors import BackendUnavailableError
+from inference.formats.model_source import WeightTensor
+from inference.models.model_spec import ModelSpec
+from kernels import cpu_library as lib
+from kernels import layouts
+from kernels.errors import ContractError, KernelError
+
+FloatArray = NDArray[np.float32]
+
+_LOGIT_ROWS = 8
+"""Rows of logits that have memory of their own; more are allocated when they are asked for."""
+
+
+@dataclass(slots=True, eq=False)
+class EmbeddingTable:
+    """Rows as they lie in the file."""
+
+    struct: lib.TableStruct
+    data: NDArray[np.uint8]
+    matrix: lib.FileMatrix
+
+
+def file_matrix(tensor: WeightTensor) -> lib.FileMatrix:
+    """The kernels' view of a tensor."""
+    return lib.FileMatrix(tensor.kind, tensor.shape[0], tensor.shape[1], tensor.data)
+
+
+def float_vector(tensor: WeightTensor) -> FloatArray:
+    """A vector of float32, float16 or bfloat16 as float32; always a copy."""
+    data = np.ascontiguousarray(tensor.data).reshape(-1)
+    if tensor.kind == "f32":
+        return data.view(np.float32).copy()
+    if tensor.kind == "f16":
+        return data.view(np.float16).astype(np.float32)
+    if tensor.kind == "bf16":
+        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    raise ContractError(f"The kind of {tensor.name} is {tensor.kind!r}, but a vector must be f32, f16 or bf16.")
+
+
+class CpuBackend:
+    """Backend of the registry's name "cpu".
+
+    Args:
+        threads: the caller counted; None is one for each physical core.
+        exact_logits: compute every logit from all bits of the head.
+
+    Raises:
+        BackendUnavailableError: the kernels cannot be built, or do not compute here what they should.
+    """
+
+    name = "cpu"
+
+    def __init__(self, threads: int | None = None, exact_logits: bool = False) -> None:
+        try:
+            self._library = lib.load_library()
+        except KernelError as error:
+            raise BackendUnavailableError(self.name, str(error)) from error
+        pool = self._library.pool_create(threads or lib.physical_cores())
+        if not pool:
+            raise BackendUnavailableError(self.name, "there is no memory for a thread pool.")
+        self._pool: int = pool
+        self._closed = False
+        self._exact_logits = exact_logits
+        self._threads: int = self._library.pool_threads(self._pool)
+        self._arena = lib.Arena()
+        self._step = lib.StepStruct(page_size=PAGE_SIZE, q_heads=1, kv_heads=1, head_dim=2, value_dim=16)
+        self._workspace = lib.Workspace(self._pool, self._threads, 16, 512, 1, 64)
+        self._max_k = 32
+        self._allocated = False
+        self._buffers: dict[str, FloatArray] = {}
+        self._keys: list[int] = []
+        self._values: list[int] = []
+        self._held: list[Any] = []
+        self._batch: Batch | None = None
+        self._batch_arrays: tuple[NDArray[np.int32], ...] = ()
+        reason = cpu_self_check.fault(self)
+        if reason:
+            self.close()
+            raise BackendUnavailableError(self.name, reason)
+
+    @property
+    def threads(self) -> int:
+        """Threads that compute, the caller counted."""
+        return self._threads
+
+    # Plans
+
+    def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
+        """See Backend. Vectors are float32."""
+        if len(shape) == 1:
+            return 4 * shape[0]
+        return layouts.packed_bytes(kind, shape[0], shape[1])
+
+    def planned_kv_page_bytes(self, spec: ModelSpec) -> int:
+        """See Backend. float16."""
+        keys, values = layouts.kv_page_elements(spec.num_kv_heads, spec.head_dim, PAGE_SIZE)
+        return 2 * (keys + values) * spec.num_layers
+
+    def planned_workspace_bytes(self, spec: ModelSpec, max_batch_tokens: int) -> int:
+        """See Backend."""
+        max_k = max(spec.hidden_size, spec.q_size, spec.intermediate_size)
+        sizes = layouts.workspace_sizes(max_batch_tokens, max_k, spec.num_kv_heads, spec.head_dim)
+        widths = self._buffer_widths(spec)
+        floats = max_batch_tokens * sum(widths.values()) + min(_LOGIT_ROWS, max_batch_tokens) * spec.vocab_size
+        return sizes.total(self._threads) + 4 * floats
+
+    def _buffer_widths(self, spec: ModelSpec) -> dict[str, int]:
+        return {
+            "embed": spec.hidden_size,
+            "rms_norm": spec.hidden_size,
+            "linear": spec.q_size + 2 * spec.kv_size,
+            "attention": spec.q_size,
+            "gated_linear": spec.intermediate_size,
+            "take_rows": spec.hidden_size,
+            "angles": spec.head_dim,
+        }
+
+    # Weights
+
+    def vector(self, tensor: WeightTensor) -> FloatArray:
+        """See Backend."""
+        return float_vector(tensor)
+
+    def linear_weight(self, parts: Sequence[WeightTensor], biases: Sequence[WeightTensor] = ()) -> lib.PackedLinear:
+        """See Backend."""
+        vectors = [float_vector(bias) for bias in biases]
+        return self._pack([file_matrix(part) for part in parts], vectors)
+
+    def _pack(self, matrices: Sequence[lib.FileMatrix], biases: Sequence[FloatArray] = ()) -> lib.PackedLinear:
+        packed = lib.pack_linear(self._library, self._pool, self._arena, matrices, biases)
+        self._max_k = max(self._max_k, packed.k)
+        return packed
+
+    def embedding_weight(self, tensor: WeightTensor) -> EmbeddingTable:
+        """See Backend. Rows stay as they lie in the file."""
+        matrix = file_matrix(tensor)
+        data = self._arena.take(matrix.data.nbytes)
+        data[:] = matrix.data.reshape(-1)
+        kind = layouts.KINDS[tensor.kind]
+        row = layouts.row_bytes(tensor.kind, matrix.k)
+        struct = lib.TableStruct(kind.code, matrix.k, data.ctypes.data, row)
+        return EmbeddingTable(struct, data, lib.FileMatrix(tensor.kind, matrix.n, matrix.k, data))
+
+    def head_weight(self, tensor: WeightTensor, tied: EmbeddingTable | None) -> lib.PackedLinear:
+        """See Backend."""
+        return self._pack([file_matrix(tensor)])
+
+    # Memory
+
+    def allocate(self, spec: ModelSpec, inv_freq: NDArray[np.float64], num_pages: int, max_batch_tokens: int) -> None:
+        """See Backend."""
+        max_k = max(spec.hidden_size, spec.q_size, spec.intermediate_size, self._max_k)
+        self._workspace = lib.Workspace(
+            self._pool, self._threads, max_batch_tokens, max_k, spec.num_kv_heads, spec.head_dim
+        )
+        self._buffers = {
+            name: np.zeros((max_batch_tokens, width), np.float32) for name, width in self._buffer_widths(spec).items()
+        }
+        self._buffers["logits"] = np.zeros((min(_LOGIT_ROWS, max_batch_tokens), spec.vocab_size), np.float32)
+        keys, values = layouts.kv_page_elements(spec.num_kv_heads, spec.head_dim, PAGE_SIZE)
+        pages = lib.Arena().take(2 * (keys + values) * num_pages * spec.num_layers)
+        at = pages.ctypes.data + 2 * np.arange(spec.num_layers) * (keys + values) * num_pages
+        self._keys = [int(address) for address in at]
+        self._values = [int(address) + 2 * keys * num_pages for address in at]
+        frequencies = np.ascontiguousarray(inv_freq, np.float64)
+        angles = self._buffers["angles"]
+        self._held = [pages, frequencies]
+        step = self._step
+        step.q_heads, step.kv_heads, step.head_dim = spec.num_q_heads, spec.num_kv_heads, spec.head_dim
+        step.value_dim = layouts.value_dim(spec.head_dim)
+        step.norm_eps, step.scale = spec.rms_norm_eps, 1.0 / math.sqrt(spec.head_dim)
+        step.inv_freq = frequencies.ctypes.data
+        step.cosines, step.sines = angles.ctypes.data, angles.ctypes.data + angles.nbytes // 2
+        self._allocated = True
+
+    def _out(self, name: str, rows: int, width: int) -> FloatArray:
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.shape[1] != width or buffer.shape[0] < rows:
+            return np.empty((rows, width), np.float32)
+        return buffer[:rows]
+
+    def _reserve(self, tokens: int, k: int) -> None:
+        space = self._workspace
+        if tokens <= space.max_tokens and k <= space.max_k:
+            return
+        if self._allocated:
+            raise ContractError(
+                f"A step of {tokens} tokens and width {k} exceeds what was allocated: {space.max_tokens} and {space.max_k}."
+            )
+        self._workspace = lib.Workspace(
+            self._pool, self._threads, max(tokens, space.max_tokens), max(k, space.max_k), 1, 64
+        )
+
+    def _run(self, op: lib.OpStruct) -> None:
+        if self._closed:
+            raise ContractError("The backend has been closed.")
+        self._library.run_ops(ctypes.byref(self._workspace.struct), ctypes.byref(self._step), ctypes.byref(op), 1)
+
+    def _take_batch(self, batch: Batch) -> None:
+        """Points the step at the batch's arrays; once for each batch."""
+        if batch is self._batch:
+            return
+        arrays = tuple(
+            np.ascontiguousarray(array, np.int32)
+            for array in (batch.positions, batch.query_starts, batch.context_lengths, batch.page_tables, batch.token_ids)
+        )
+        step = self._step
+        step.m, step.sequences, step.max_pages = len(arrays[0]), len(arrays[2]), arrays[3].shape[1]
+        step.positions, step.query_starts = arrays[0].ctypes.data, arrays[1].ctypes.data
+        step.context_lengths, step.page_tables = arrays[2].ctypes.data, arrays[3].ctypes.data
+        self._batch, self._batch_arrays = batch, arrays
+        if self._allocated:
+            self._reserve(step.m, 1)
+            self._run(lib.OpStruct(kind=lib.OP_ROPE_ANGLES))
+
+    # Operations
+
+    def embed(self, table: EmbeddingTable, batch: Batch) -> FloatArray:
+        """See Backend."""
+        self._take_batch(batch)
+        ids = self._batch_arrays[4]
+        out = self._out("embed", len(ids), table.struct.k)
+        self._run(
+            lib.OpStruct(
+                kind=lib.OP_EMBED, m=len(ids), a=ids.ctypes.data, b=ctypes.addressof(table.struct), out=out.ctypes.data
+            )
+        )
+        return out
+
+    def rms_norm(self, x: FloatArray, weight: FloatArray, eps: float) -> FloatArray:
+        """See Backend."""
+        m, k = x.shape
+        out = self._out("rms_norm", m, k)
+        self._run(
+            lib.OpStruct(
+                kind=lib.OP_RMS_NORM, m=m, k=k, a=x.ctypes.data, b=weight.ctypes.data, out=out.ctypes.data, value=eps
+            )
+        )
+        return out
+
+    def _linear(self, x: FloatArray, weight: lib.PackedLinear, out: FloatArray, mode: int) -> FloatArray:
+        m, k = x.shape
+        if k != weight.k or x.dtype != np.float32 or x.strides[1] != 4:
+            raise ContractError(f"The input of a linear has width {k} and type {x.dtype}, its weight takes {weight.k}.")
+        self._reserve(m, k)
+        self._run(
+            lib.OpStruct(
+                kind=lib.OP_LINEAR,
+                m=m,
+                mode=mode,
+                a=x.ctypes.data,
+                b=ctypes.addressof(weight.struct),
+                out=out.ctypes.data,
+                stride=x.strides[0] // 4,
+                out_stride=out.strides[0] // 4,
+            )
+        )
+        return out
+
+    def linear(self, x: FloatArray, weight: lib.PackedLinear) -> FloatArray:
+        """See Backend."""
+        return self._linear(x, weight, self._out("linear", len(x), weight.columns), lib.LINEAR_STORE)
+
+    def add_linear(self, residual: FloatArray, x: FloatArray, weight: lib.PackedLinear) -> FloatArray:
+        """See Backend. Overwrites `residual`."""
+        return self._linear(x, weight, residual, lib.LINEAR_ADD)
+
+    def gated_linear(self, x: FloatArray, gate_up: lib.PackedLinear) -> FloatArray:
+        """See Backend."""
+        if gate_up.struct.parts != 2 or gate_up.parts[0].n != gate_up.parts[1].n:
+            raise ContractError("A gated weight must have two parts of equal height: gate and up.")
+        return self._linear(x, gate_up, self._out("gated_linear", len(x), gate_up.parts[0].n), lib.LINEAR_GATED)
+
+    def rope_append(
+        self, qkv: FloatArray, layer: int, q_norm: FloatArray | None, k_norm: FloatArray | None, batch: Batch
+    ) -> FloatArray:
+        """See Backend. Q is a view of `qkv`, rotated in place."""
+        self._take_batch(batch)
+        self._run(
+            lib.OpStruct(
+                kind=lib.OP_ROPE_APPEND,
+                m=len(qkv),
+                a=None if q_norm is None else q_norm.ctypes.data,
+                b=None if k_norm is None else k_norm.ctypes.data,
+                c=self._keys[layer],
+                d=self._values[layer],
+                out=qkv.ctypes.data,
+                out_stride=qkv.strides[0] // 4,
+            )
+        )
+        return qkv[:, : self._step.q_heads * self._step.head_dim]
+
+    def attention(self, q: FloatArray, layer: int, batch: Batch) -> FloatArray:
+        """See Backend."""
+        self._take_batch(batch)
+        out = self._out("attention", *q.shape)
+        self._run(
+            lib.OpStruct(
+                kind=lib.OP_ATTENTION,
+                m=len(q),
+                a=q.ctypes.data,
+                c=self._keys[layer],
+                d=self._values[layer],
+                out=out.ctypes.data,
+                stride=q.strides[0] // 4,
+                out_stride=out.strides[0] // 4,
+            )
+        )
+        return out
+
+    def take_rows(self, x: FloatArray, rows: NDArray[np.int32]) -> FloatArray:
+        """See Backend."""
+        return x[rows]
+
+    def logits(self, x: FloatArray, head: lib.PackedLinear) -> FloatArray:
+        """See Backend."""
+        return self._linear(x, head, self._out("logits", len(x), head.columns), lib.LINEAR_STORE)
+
+    def close(self) -> None:
+        """See Backend."""
+        if self._closed:
+            return
+        self._closed = True
+        self._library.pool_destroy(self._pool)
+        self._buffers.clear()
+        self._held.clear()
+        self._keys.clear()
+        self._values.clear()
+        del self._arena, self._workspace

@@ -1,0 +1,90 @@
+/* Weights in tiles of 16 rows; kernels/layouts.py draws them. The numbers of the kinds are those of layouts.KINDS. */
+#pragma once
+#include "simd.h"
+
+enum weight_kind { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, DENSE_F16, DENSE_BF16, DENSE_F32 };
+
+#define GROUP 32      /* k that share a scale; Q6_K has two scales in it */
+#define SUPER_BLOCK 8 /* groups of a block of the K kinds */
+
+/* One matrix (n, k). Block b of tile t lies at base + t * tile_stride + b * block_stride of each plane: q holds the
+ * nibbles (whole bytes for Q8_0, elements for the dense kinds), hi the bits that do not fit the nibbles, sc the scales. */
+struct part {
+    int32_t kind, n, k, column; /* column: where its rows begin in the output */
+    const uint8_t *q, *hi, *sc;
+    int64_t q_tile, q_block, hi_tile, hi_block, sc_tile, sc_block;
+    const float *bias; /* n values, or NULL */
+};
+
+INLINE int kind_is_dense(int kind) { return kind >= DENSE_F16; }
+INLINE int kind_is_k(int kind) { return kind >= Q4_K && kind <= Q6_K; }
+INLINE int kind_bits(int kind) { return kind == Q8_0 ? 8 : kind == Q6_K || kind == Q5_0 || kind == Q5_1 || kind == Q5_K ? 6 : 4; }
+INLINE int kind_has_min(int kind) { return kind == Q4_1 || kind == Q5_1 || kind == Q4_K || kind == Q5_K; }
+INLINE int kind_groups(int kind) { return kind_is_k(kind) ? SUPER_BLOCK : 1; }
+INLINE int kind_q_bytes(int kind) { return kind == Q8_0 ? 512 : 256; } /* of a group of a tile */
+INLINE int kind_hi_bytes(int kind) { return kind == Q6_K ? 128 : kind == Q5_0 || kind == Q5_1 || kind == Q5_K ? 64 : 0; }
+INLINE int tiles_of(int n) { return (n + TILE - 1) / TILE; }
+
+/* log2 of what a weight's byte is above its value, -1 where it is nothing (a minimum, or a sign that dot_pair sees). */
+INLINE int kind_offset_shift(int kind) {
+    return kind == Q4_0 ? 3 : kind == Q5_0 ? 4 : kind == Q6_K ? 5 : kind == Q8_0 ? DOT8_OFFSET_SHIFT : -1;
+}
+
+/* A group of 32 k of the rows of one part of a tile, ready to multiply: w[i] are the bytes k = 4 i to 4 i + 3. */
+struct group {
+    vi w[8];
+    vf scale, scale1; /* scale1: of the upper 16 k (Q6_K) */
+    vf min;           /* what each unit of the activations' sum adds */
+};
+
+/* Value v of the 16 six-bit ones of each row: words 0 to 2 hold five each and, in their top bits, two bits of the last. */
+INLINE vi k_value(const uint8_t *sc, int v) {
+    if (v < 15) return vi_and(vi_shr(vi_load(sc + v / 5 * 64), v % 5 * 6), vi_set1(63));
+    return vi_or(vi_shr(vi_load(sc), 30),
+                 vi_or(vi_and(vi_shr(vi_load(sc + 64), 28), vi_set1(12)),
+                       vi_and(vi_shr(vi_load(sc + 128), 26), vi_set1(48))));
+}
+
+INLINE void load_bytes(const int kind, const uint8_t *q, const uint8_t *hi, struct group *o) {
+    const vi low = vi_set1(0x0f0f0f0f);
+    if (kind == Q8_0) {
+        for (int i = 0; i < 8; i++) o->w[i] = vi_load(q + i * 64);
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        vi z = vi_load(q + i * 64);
+        if (kind == Q6_K) {
+            const vi two = vi_set1(0x03030303), four = vi_set1(0x3c3c3c3c);
+            o->w[i] = vi_or(vi_and(vi_shl(z, 2), four), vi_and(vi_shr(vi_load(hi), 2 * i), two));
+            o->w[i + 4] = vi_or(vi_and(vi_shr(z, 2), four), vi_and(vi_shr(vi_load(hi + 64), 2 * i), two));
+        } else {
+            o->w[i] = vi_and(z, low);
+            o->w[i + 4] = vi_and(vi_shr(z, 4), low);
+            if (kind == Q5_0 || kind == Q5_1 || kind == Q5_K) {
+                const vi bit = vi_set1(0x10101010);
+                vi h = vi_load(hi);
+                o->w[i] = vi_or(o->w[i], vi_and(vi_shl(h, 4 - i), bit));
+                o->w[i + 4] = vi_or(o->w[i + 4], vi_and(i ? vi_shr(h, i) : h, bit));
+            }
+        }
+    }
+}
+
+/* Group g of a block for part h (rows h * LANES onward) of a tile. */
+INLINE void load_group(const int kind, const uint8_t *q, const uint8_t *hi, const uint8_t *sc, const int g, const int h,
+                       struct group *o) {
+    load_bytes(kind, q + g * kind_q_bytes(kind) + h * LANES * 4, hi + g * kind_hi_bytes(kind) + h * LANES * 4, o);
+    if (kind == Q6_K) {
+        vf d = vf_load_f16((const uint16_t *)(sc + 256) + h * LANES);
+        o->scale = vf_mul(d, vf_from_vi(vi_load_i8((const int8_t *)sc + g * 32 + h * LANES)));
+        o->scale1 = vf_mul(d, vf_from_vi(vi_load_i8((const int8_t *)sc + g * 32 + 16 + h * LANES)));
+    } else if (kind_is_k(kind)) {
+        vf d = vf_load_f16((const uint16_t *)(sc + 192) + h * LANES);
+        vf m = vf_sub(vf_set1(0.0f), vf_load_f16((const uint16_t *)(sc + 224) + h * LANES));
+        o->scale = vf_mul(d, vf_from_vi(k_value(sc + h * LANES * 4, 2 * g)));
+        o->min = vf_mul(m, vf_from_vi(k_value(sc + h * LANES * 4, 2 * g + 1)));
+    } else {
+        o->scale = vf_load_f16((const uint16_t *)sc + h * LANES);
+        if (kind_has_min(kind)) o->min = vf_load_f16((const uint16_t *)(sc + 32) + h * LANES);
+    }
+}
