@@ -38,12 +38,12 @@ def need(*programs: str) -> None:
             pytest.skip(f"{program} is not installed")
 
 
-def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = WAIT_TIMEOUT_S) -> Any:
+def wait_for(condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
     """Asks again and again until the answer is true; fails the test after the timeout."""
     deadline = time.monotonic() + timeout_s
     while not (answer := condition()):
         if time.monotonic() > deadline:
-            pytest.fail(f"waited {timeout_s:.0f} s in vain for {what}")
+            pytest.fail(f"waited {timeout_s:.0f} s in vain for {what if isinstance(what, str) else what()}")
         time.sleep(0.005)
     return answer
 
@@ -129,6 +129,12 @@ class XDisplay:
     def active_window(self) -> int:
         """The window that the window manager calls active, 0 where there is none."""
         return (self.root_property("_NET_ACTIVE_WINDOW") or (0,))[0]
+
+    def tray_owner(self) -> int:
+        """The window of the tray, 0 where there is none."""
+        core = self._connection.core
+        atom = core.InternAtom(False, len("_NET_SYSTEM_TRAY_S0"), "_NET_SYSTEM_TRAY_S0").reply().atom
+        return int(core.GetSelectionOwner(atom).reply().owner)
 
     def focus(self) -> int:
         """The window that gets the keys; it may follow the active window with a delay."""
