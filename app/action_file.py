@@ -76,7 +76,7 @@ def parse_action(source: str, default_id: str) -> Action:
         table = tomllib.loads(source)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"line (\d+)", str(error))
-        line = int(found[1]) if found else source.count("\n") + 1
+        line = int(found[1]) if found else max(1, len(source.splitlines()))
         raise ActionFormatError(UserText("This is not TOML: {reason}.", reason=str(error)), line) from error
     return _Reader(source, table).action(default_id)
 
