@@ -75,6 +75,12 @@ def test_import_contracts() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_package_has_an_init_file() -> None:
+    """Without one, import-linter does not see what is in it, and installed resources are not found."""
+    folders = {path.parent for path in python_files(*PACKAGES)} | {ROOT / "assets"}
+    assert [name_of(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
 IMPORT_ALL = """
 import importlib, sys
 class Block:

@@ -1,0 +1,165 @@
+"""`deskinfer`: the command line. Composition root of the terminal, as app/__main__.py is of the windows.
+
+Nothing heavy is imported before a command needs it, so that --help and --action answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.models_cli import models_app
+from app.terminal_errors import UsageError, errors_on_terminal
+
+app = typer.Typer(
+    help="Summarize, translate, rewrite, find to-dos: with a language model on this machine.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(models_app, name="models")
+
+ModelOption = Annotated[
+    str, typer.Option("--model", "-m", metavar="ID", help="A name out of `deskinfer models list`, or a path.")
+]
+
+
+def main() -> None:
+    """Entry of the `deskinfer` command."""
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the terminal cannot show must not end an answer.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    app(prog_name="deskinfer")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"deskinfer {version('deskinfer')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    action: Annotated[
+        str, typer.Option(metavar="ID", help="Run an action in the running app, as its hotkey does.")
+    ] = "",
+    clipboard: Annotated[bool, typer.Option("--clipboard", help="With --action: on the clipboard's text.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Summarize, translate, rewrite, find to-dos: with a language model on this machine."""
+    if action:
+        with errors_on_terminal():
+            _send_to_app({"command": "action", "action": action, "source": "clipboard" if clipboard else "selection"})
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _send_to_app(command: dict[str, object]) -> None:
+    from app.instance import send_to_running
+
+    reply = send_to_running(command)
+    if reply is None:
+        raise UsageError("DeskInfer does not run. Start it first: deskinfer run")
+    if "error" in reply:
+        raise UsageError(str(reply["error"]))
+
+
+@app.command()
+def run(model: ModelOption = "") -> None:
+    """Start the tray app; without a display, show the actions on a sample text here."""
+    if sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        from app.__main__ import main as start_windows
+        from app.engine_setup import build_engine
+
+        raise typer.Exit(start_windows([], partial(build_engine, model=model)))
+    with errors_on_terminal():
+        from app.engine_setup import open_worker
+        from app.terminal_demo import run_demo
+
+        typer.echo("There is no display here, so no tray icon and no hotkeys. This is what they would do:\n", err=True)
+        worker = open_worker(model)
+        try:
+            run_demo(worker, sys.stdout, sys.stderr)
+        finally:
+            worker.close()
+        typer.echo("Ask your own: deskinfer ask --action summarize TEXT (see deskinfer ask --help)", err=True)
+
+
+@app.command()
+def ask(
+    text: Annotated[list[str] | None, typer.Argument(help="The text; - or nothing reads standard input.")] = None,
+    action: Annotated[str, typer.Option("--action", "-a", metavar="ID", help="summarize, translate, ...")] = "",
+    model: ModelOption = "",
+    system: Annotated[str, typer.Option("--system", "-s", help="What the model is told first.")] = "",
+    clipboard: Annotated[bool, typer.Option("--clipboard", "-c", help="Take the clipboard's text.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="0 always takes the most probable token.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Only the k most probable tokens; 0: all.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Only the most probable tokens of this share; 1: all.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same answer.")] = None,
+    max_new_tokens: Annotated[int | None, typer.Option(help="End the answer after so many tokens.")] = None,
+    stats: Annotated[bool, typer.Option("--stats", help="Print tokens and times on standard error.")] = False,
+) -> None:
+    """Ask the model, or run an action on a text. The answer streams to standard output."""
+    with errors_on_terminal():
+        from app.ask import answer, build_request, read_text
+
+        chosen = {
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "seed": seed,
+            "max_new_tokens": max_new_tokens,
+        }
+        sampling = {name: value for name, value in chosen.items() if value is not None}
+        request = build_request(read_text(text or [], clipboard), action, system, sampling)
+        answer(request, model, stats)
+
+
+@app.command()
+def doctor() -> None:
+    """Tell what this machine can do and what is wrong, in one page for a bug report."""
+    with errors_on_terminal():
+        from app.doctor import page
+
+        typer.echo(page())
+
+
+@app.command()
+def bench(
+    model: ModelOption = "",
+    threads: Annotated[int, typer.Option(help="0: as in the settings.")] = 0,
+    backend: Annotated[str, typer.Option(help="auto, cpu or torch.")] = "auto",
+    prompt: Annotated[str, typer.Option(help="Lengths of prompts, tokens.")] = "58,512",
+    depth: Annotated[str, typer.Option(help="Tokens in the cache before decoding.")] = "0,2048",
+    decode: Annotated[int, typer.Option(help="Tokens decoded at each depth.")] = 64,
+    repeat: Annotated[int, typer.Option(help="Measurements of each.")] = 3,
+    peer: Annotated[str, typer.Option(metavar="COMMAND", help="Another engine's, printing JSON lines.")] = "",
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every measurement.")] = None,
+) -> None:
+    """Measure speed and memory, beside another engine in turns if --peer names one."""
+    with errors_on_terminal():
+        from app.bench import numbers, run_bench
+        from app.benchmark import Plan
+
+        plan = Plan(numbers(prompt), numbers(depth), decode, repeat)
+        report = run_bench(model, plan, backend=backend, threads=threads, peer_command=peer)
+        typer.echo("\n".join(report.lines()))
+        if json_file is not None:
+            json_file.write_text(report.as_json(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

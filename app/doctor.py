@@ -1,0 +1,191 @@
+"""`deskinfer doctor`: one page on what this machine can do and what is wrong, fit for a bug report.
+
+No text of the user's is on it, and the home directory is shortened to ~. Each section stands alone: one that fails says
+why and leaves the others whole.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from app.actions import ActionRegistry
+from app.desktop import DesktopSession, Hotkey, HotkeyError
+from app.engine_setup import load_settings
+from app.paths import cache_dir, config_dir, data_dir, log_dir
+from inference.errors import InferenceError
+
+LIBRARIES = (
+    "PySide6-Essentials",
+    "numpy",
+    "torch",
+    "tokenizers",
+    "jinja2",
+    "huggingface-hub",
+    "ziglang",
+    "xcffib",
+    "jeepney",
+    "cupy-cuda12x",
+)
+Lines = Iterator[str]
+
+
+def page() -> str:
+    """All sections. Never fails; takes a second or two, since it builds a backend to try it."""
+    lines: list[str] = []
+    for title, section in SECTIONS.items():
+        lines.append(f"{title}:")
+        lines += [f"  {line}" for line in _guarded(section)]
+    return shorten_home("\n".join(lines))
+
+
+def shorten_home(text: str) -> str:
+    """Replaces the home directory by ~, since it often holds a person's name."""
+    home = str(Path.home())
+    return text if home in ("/", "") else text.replace(home, "~")
+
+
+def _guarded(section: Callable[[], Lines]) -> list[str]:
+    """The lines of a section, up to the point where it fails and why."""
+    lines: list[str] = []
+    try:
+        lines.extend(section())
+    except (OSError, ImportError, ValueError, LookupError, AttributeError, RuntimeError, InferenceError) as error:
+        lines.append(f"PROBLEM: this section could not be completed ({type(error).__name__}: {error})")
+    return lines
+
+
+def _gib(size: int) -> str:
+    return f"{size / 1024**3:.1f} GiB"
+
+
+def program() -> Lines:
+    """Versions, system, paths."""
+    yield f"deskinfer {_version('deskinfer')}, Python {platform.python_version()} ({sys.executable})"
+    yield f"{_system_name()}, {platform.machine()}"
+    yield f"settings {config_dir()}, models {data_dir()}"
+    yield f"cache {cache_dir()}, logs {log_dir()}"
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _system_name() -> str:
+    kernel = platform.platform(terse=True)
+    try:
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']} ({kernel})"
+    except (OSError, KeyError):
+        return kernel
+
+
+def desktop() -> Lines:
+    """Session, tray, hotkeys, and whether the app runs."""
+    from app.instance import is_running
+    from app.platform.session import open_session
+    from app.tray_host import tray_host
+
+    runs = is_running()
+    yield "the app runs" if runs else "the app does not run"
+    session = open_session()
+    try:
+        name = os.environ.get("XDG_CURRENT_DESKTOP", "unknown desktop")
+        yield f"session {session.kind}, {name}"
+        yield from (f"LIMIT: {limit}" for limit in session.limits)
+        host = tray_host()
+        yield f"tray icons: shown by {host}" if host else "LIMIT: no tray here; the app shows a window instead"
+        yield from _hotkeys(session, try_them=not runs)
+    finally:
+        session.grabber.close()
+
+
+def _hotkeys(session: DesktopSession, try_them: bool) -> Lines:
+    """Every hotkey that is set, and whether it can be had; the running app has them itself."""
+    from app.hotkeys import parse
+
+    settings = load_settings()
+    for setting in settings.registry.values():
+        text = settings.text(setting.key) if setting.kind == "hotkey" else ""
+        if text:
+            state = _hotkey_state(session, parse(text)) if try_them and session.kind in ("x11", "windows") else ""
+            yield f"{text} for {setting.key.removeprefix('hotkey.')}{state}"
+
+
+def _hotkey_state(session: DesktopSession, hotkey: Hotkey) -> str:
+    try:
+        session.grabber.grab(hotkey, lambda: None)
+    except HotkeyError as error:
+        return f": PROBLEM: {error.reason}"
+    session.grabber.release(hotkey)
+    return ": free"
+
+
+def files() -> Lines:
+    """What is wrong with the user's settings and actions."""
+    settings, actions = load_settings(), ActionRegistry()
+    problems = [*settings.problems, *actions.problems]
+    yield from (f"PROBLEM: {problem}" for problem in problems)
+    if not problems:
+        yield f"settings and {len(actions.all())} actions: no problem"
+
+
+def processor() -> Lines:
+    """CPU, memory, disk."""
+    import psutil
+
+    cores = psutil.cpu_count(logical=False) or "?"
+    yield f"{cpu_name()}, {cores} cores, {os.cpu_count()} threads"
+    memory = psutil.virtual_memory()
+    yield f"memory: {_gib(memory.total)}, {_gib(memory.available)} free"
+    folder = next((p for p in (data_dir(), *data_dir().parents) if p.exists()), Path("/"))
+    yield f"disk for models: {_gib(shutil.disk_usage(folder).free)} free"
+
+
+def cpu_name() -> str:
+    """What the CPU calls itself."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        return next(line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown CPU"
+
+
+def gpus() -> Lines:
+    """NVIDIA GPUs; a sleeping one stays asleep."""
+    from app.vram import GpuUnreadableError, nvidia_devices, read_gpus
+
+    try:
+        found = read_gpus()
+    except GpuUnreadableError as error:
+        yield str(error)
+        yield from (f"NVIDIA device {address}, {state}" for address, state in nvidia_devices().items())
+        return
+    for gpu in found:
+        free = "free memory unknown" if gpu.free_bytes is None else f"{_gib(gpu.free_bytes)} free"
+        major, minor = gpu.compute_capability
+        yield f"{gpu.name}, SM{major}{minor}, {_gib(gpu.total_bytes)}, {free}, driver {gpu.driver}"
+    if not found:
+        yield "none"
+
+
+def libraries() -> Lines:
+    """Versions of what matters."""
+    yield ", ".join(f"{name} {_version(name)}" for name in LIBRARIES)
+
+
+SECTIONS: dict[str, Callable[[], Lines]] = {
+    "Program": program,
+    "Desktop": desktop,
+    "CPU": processor,
+    "GPU": gpus,
+    "Your files": files,
+    "Libraries": libraries,
+}

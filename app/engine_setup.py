@@ -1,0 +1,62 @@
+"""From the user's settings to an engine of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.actions import ActionRegistry
+from app.language import Languages
+from app.paths import settings_file
+from app.setting_registry import setting_registry
+from app.settings import Settings
+from app.translation import system_locale
+
+if TYPE_CHECKING:
+    from inference.engine.options import EngineOptions
+    from inference.engine.worker import Worker
+
+
+def load_settings() -> Settings:
+    """The user's settings; a broken file is set aside and named in `problems`."""
+    return Settings.load(settings_file(), setting_registry(ActionRegistry().all()))
+
+
+def user_languages(settings: Settings) -> Languages:
+    """The user's two languages."""
+    return Languages.resolve(settings.text("language.first"), settings.text("language.second"), system_locale())
+
+
+def engine_options(settings: Settings) -> EngineOptions:
+    """What the settings say about the engine."""
+    from inference.engine.options import EngineOptions
+
+    return EngineOptions(
+        backend=settings.text("engine.backend"),
+        threads=settings.integer("engine.threads") or None,
+        context_tokens=settings.integer("model.context_tokens"),
+    )
+
+
+def chosen_model(settings: Settings, model: str = "") -> str:
+    """The model that is meant: the one given, else the one of the settings, else what fits this machine's memory."""
+    import psutil
+
+    from inference.formats.catalog import default_model
+
+    return model or settings.text("model.default") or default_model(psutil.virtual_memory().total)
+
+
+def build_engine(settings: Settings, model: str = "") -> tuple[Worker, Callable[[], str]]:
+    """An engine on a thread of its own, and what tells which model it loads by default."""
+    from inference.engine.worker import Worker
+
+    def default_model() -> str:
+        return chosen_model(settings, model)
+
+    return Worker(engine_options(settings), default_model), default_model
+
+
+def open_worker(model: str = "") -> Worker:
+    """An engine for the terminal; the caller closes it."""
+    return build_engine(load_settings(), model)[0]

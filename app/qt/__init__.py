@@ -1,0 +1,1 @@
+"""The windows: everything that needs Qt."""

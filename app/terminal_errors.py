@@ -1,0 +1,41 @@
+"""How a command in the terminal ends when it cannot go on: one line on standard error and an exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+import typer
+
+from inference.errors import InferenceError
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done as it was asked; the message says how it can."""
+
+
+@contextlib.contextmanager
+def errors_on_terminal() -> Iterator[None]:
+    """Turns expected errors into a line and an exit status; Ctrl+C and a reader that leaves end quietly with 130."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python flushes standard output once more at its end, and nobody is there to read it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt:
+        typer.echo(err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except (InferenceError, UsageError, LookupError, OSError) as error:
+        typer.echo(f"deskinfer: {_text(error)}", err=True)
+        raise typer.Exit(FAILED) from None
+
+
+def _text(error: Exception) -> str:
+    # str() of a KeyError is its repr.
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)

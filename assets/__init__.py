@@ -1,0 +1,1 @@
+"""Data files: actions, icons, samples, translations."""

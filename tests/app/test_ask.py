@@ -1,0 +1,179 @@
+"""`deskinfer ask`: where its text comes from, what it asks, and whose model answers."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pyperclip
+import pytest
+
+from app import ask
+from app.actions import UnknownActionError
+from app.ask import answer, build_request, read_text
+from app.engine_client import FakeClient, ScriptedAnswer
+from app.instance import InstanceError
+from app.terminal_errors import UsageError
+from inference.errors import InvalidRequestError, ModelNotFoundError
+from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams, TokenEvent, Usage
+
+
+class Input(io.StringIO):
+    """Standard input with bytes behind it."""
+
+    def __init__(self, data: bytes, is_terminal: bool = False) -> None:
+        super().__init__()
+        self._data = data
+        self._is_terminal = is_terminal
+
+    @property
+    def buffer(self) -> io.BytesIO:
+        return io.BytesIO(self._data)
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+def test_words_are_the_text() -> None:
+    assert read_text(["what", "is", "a mutex?"], clipboard=False) == "what is a mutex?"
+
+
+@pytest.mark.parametrize("words", [[], ["-"]])
+def test_standard_input_is_read_as_utf_8(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input("你好\n".encode()))
+    assert read_text(words, clipboard=False) == "你好\n"
+
+
+def test_a_terminal_without_words_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"", is_terminal=True))
+    with pytest.raises(UsageError, match="--clipboard"):
+        read_text([], clipboard=False)
+
+
+def test_input_that_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"ok \xff\xfe"))
+    with pytest.raises(UsageError, match="UTF-8"):
+        read_text(["-"], clipboard=False)
+
+
+def test_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyperclip, "paste", lambda: "copied")
+    assert read_text([], clipboard=True) == "copied"
+    with pytest.raises(UsageError, match="not both"):
+        read_text(["word"], clipboard=True)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_empty_clipboard(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyperclip, "paste", lambda: text)
+    with pytest.raises(UsageError, match="holds no text"):
+        read_text([], clipboard=True)
+
+
+def test_clipboard_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def paste() -> str:
+        raise pyperclip.PyperclipException("no mechanism")
+
+    monkeypatch.setattr(pyperclip, "paste", paste)
+    with pytest.raises(UsageError, match="xclip"):
+        read_text([], clipboard=True)
+
+
+def test_plain_request() -> None:
+    request = build_request("hi", "", "be kind", {"temperature": 0.5, "max_new_tokens": 3})
+    assert request.messages == (Message("system", "be kind"), Message("user", "hi"))
+    assert request.sampling == SamplingParams(temperature=0.5, max_new_tokens=3)
+    assert request.priority is Priority.CHAT
+
+
+def test_request_of_an_action_with_changed_sampling() -> None:
+    request = build_request("The meeting is on Monday.", "summarize", "", {"max_new_tokens": 3})
+    assert "The meeting is on Monday." in request.messages[-1].content
+    assert request.sampling.max_new_tokens == 3
+    assert request.priority is Priority.ACTION
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "system", "sampling", "error"),
+    [
+        ("hi", "sumarize", "", {}, UnknownActionError),
+        ("hi", "summarize", "be kind", {}, UsageError),
+        (" ", "", "", {}, UsageError),
+        (" ", "summarize", "", {}, InvalidRequestError),
+        ("hi", "", "", {"temperature": -1.0}, InvalidRequestError),
+        ("hi", "summarize", "", {"top_p": 2.0}, InvalidRequestError),
+    ],
+)
+def test_requests_that_make_no_sense(
+    text: str, action: str, system: str, sampling: dict[str, float], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        build_request(text, action, system, sampling)
+
+
+REQUEST = GenerationRequest((Message("user", "hello"),))
+
+
+class OwnEngine(FakeClient):
+    """An engine of this process that plays at once."""
+
+    closed = False
+
+    def submit(self, request, listener) -> None:
+        super().submit(request, listener)
+        self.play()
+
+    def close(self) -> None:
+        super().close()
+        self.closed = True
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> OwnEngine:
+    """No app runs, and the engine of this process says "Own"."""
+    engine = OwnEngine(ScriptedAnswer("Own"))
+    monkeypatch.setattr(ask, "ask_running", lambda request, model: None)
+    monkeypatch.setattr(ask, "open_worker", lambda model: engine)
+    return engine
+
+
+def test_own_engine_answers_where_no_app_runs(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    answer(REQUEST, "", stats=False)
+    assert capsys.readouterr() == ("Own\n", "")
+    assert own.closed
+
+
+def test_own_engine_is_closed_after_a_failure(own: OwnEngine) -> None:
+    own.load_error = ModelNotFoundError("none")
+    with pytest.raises(ModelNotFoundError):
+        answer(REQUEST, "", stats=False)
+    assert own.closed
+
+
+def test_running_app_answers(own: OwnEngine, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def events():
+        yield TokenEvent("r", "Theirs")
+        yield DoneEvent("r", "stop", Usage(prompt_tokens=4, new_tokens=1))
+
+    monkeypatch.setattr(ask, "ask_running", lambda request, model: events())
+    answer(REQUEST, "", stats=True)
+    out, err = capsys.readouterr()
+    assert out == "Theirs\n"
+    assert "4 prompt tokens" in err
+    assert own.submitted == []
+
+
+def test_running_app_that_cannot_be_asked(own: OwnEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(request: GenerationRequest, model: str):
+        raise InstanceError("Quit it and start it again.")
+
+    monkeypatch.setattr(ask, "ask_running", fail)
+    with pytest.raises(UsageError, match="start it again"):
+        answer(REQUEST, "", stats=False)
+
+
+def test_cut_answer_is_said(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer("Half", finish_reason="length")]
+    limited = GenerationRequest(REQUEST.messages, SamplingParams(max_new_tokens=1))
+    answer(limited, "", stats=False)
+    assert "cut after 1 tokens" in capsys.readouterr().err
