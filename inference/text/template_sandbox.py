@@ -146,13 +146,16 @@ def _check_arguments(name: str, text: object, arguments: Iterable[object]) -> No
 def _bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)  # carries jinja2's mark of what is passed first along
     def bounded(*arguments: Any, **options: Any) -> Any:
-        values = [value for value in arguments if not hasattr(value, "filters") and not hasattr(value, "autoescape")]
+        first = 1 if hasattr(function, "jinja_pass_arg") else 0
+        values = list(arguments[first:])
+        if name == "join" and values and not isinstance(values[0], str):
+            values[0] = list(values[0])  # may be a generator, which can be read once
         if values:
             _check_arguments(name, values[0], (*values[1:], *options.values()))
         if name in ("join", "string", "urlize", "escape", "e", "forceescape", "replace"):
             for value in values:
-                _budget().measure(list(value) if name == "join" and not isinstance(value, str) else value)
-        return function(*arguments, **options)
+                _budget().measure(value)
+        return function(*arguments[:first], *values, **options)
 
     return bounded
 
