@@ -89,6 +89,7 @@ class _Request:
     text: Detokenizer
     seed: int
     submitted_at: float
+    end_token_ids: frozenset[int]
     started_at: float | None = None
     first_token_at: float | None = None
     last_token_at: float = 0.0
@@ -142,14 +143,20 @@ class Engine:
         """A request waits or runs."""
         return bool(self._requests)
 
-    def add(self, request: GenerationRequest, submitted_at: float | None = None) -> None:
+    def add(
+        self, request: GenerationRequest, submitted_at: float | None = None, token_ids: Sequence[int] | None = None
+    ) -> None:
         """Queues a request.
+
+        Args:
+            token_ids: the prompt, in place of the rendered messages. End tokens then do not end the answer: a
+                measurement has exactly the lengths that it asks for.
 
         Raises:
             ContextOverflowError: the prompt and one token of an answer do not fit the context.
             InvalidRequestError: the chat template refuses the messages.
         """
-        prompt = self._tokenizer.encode_chat(request.messages)
+        prompt = self._tokenizer.encode_chat(request.messages) if token_ids is None else list(token_ids)
         context = self._sizes.context_tokens
         if len(prompt) >= context:
             raise ContextOverflowError(len(prompt), context)
@@ -164,6 +171,7 @@ class Engine:
             Detokenizer(self._tokenizer, stop=params.stop),
             seed=secrets.randbits(64) if params.seed is None else params.seed,
             submitted_at=self._clock() if submitted_at is None else submitted_at,
+            end_token_ids=self._end_token_ids if token_ids is None else frozenset(),
         )
         self._scheduler.add(sequence)
 
@@ -244,7 +252,7 @@ class Engine:
         token = choose(logits, sequence.token_ids, entry.request.sampling, entry.seed, entry.new_tokens)
         if entry.first_token_at is None:
             entry.first_token_at = entry.last_token_at = now
-        if token in self._end_token_ids:
+        if token in entry.end_token_ids:
             return [*self._text(entry, entry.text.finish()), self._done(entry, "stop")]
         entry.last_token_at = now
         sequence.token_ids.append(token)
