@@ -13,13 +13,15 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from app.terminal_errors import UsageError
+
 MEMORY_FACTOR = 1.6
 MEMORY_EXTRA_BYTES = 600 * 1000 * 1000
 _BANDWIDTH_BYTES = 256 << 20
 _BANDWIDTH_REPEATS = 5
 
 
-class PeerError(Exception):
+class PeerError(UsageError):
     """The other engine's command failed or printed no figure; the message says how."""
 
 

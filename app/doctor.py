@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.actions import ActionRegistry
 from app.desktop import DesktopSession, Hotkey, HotkeyError
-from app.engine_setup import load_settings
+from app.engine_setup import engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
 from inference.errors import InferenceError
 
@@ -158,6 +158,36 @@ def cpu_name() -> str:
         return platform.processor() or "unknown CPU"
 
 
+def engine() -> Lines:
+    """The CPU kernels, the backend that is chosen, and why not another."""
+    yield from _kernels()
+    from inference.engine.loader import choose_backend
+
+    settings = load_settings()
+    threads = settings.integer("engine.threads") or "one a core"
+    yield f"wanted: backend {settings.text('engine.backend')}, threads {threads}"
+    chosen = choose_backend(engine_options(settings))
+    try:
+        yield f"chosen: {chosen.backend.name}; its self-check passed"
+        if chosen.fallback_reason:
+            yield f"PROBLEM: the faster backend does not work here: {chosen.fallback_reason}"
+    finally:
+        chosen.backend.close()
+
+
+def _kernels() -> Lines:
+    from kernels.cpu_compiler import VARIANTS, best_variant, build, cpu_level
+    from kernels.errors import KernelError
+
+    try:
+        level, best = cpu_level(), best_variant()
+        able = ", ".join(variant.name for variant in VARIANTS if variant.level <= level)
+        yield f"this CPU runs the kernels {able}; used: {best.name}"
+        yield f"compiled: {build(best).name}"
+    except KernelError as error:
+        yield f"PROBLEM: the CPU kernels cannot be built: {error}"
+
+
 def gpus() -> Lines:
     """NVIDIA GPUs; a sleeping one stays asleep."""
     from app.vram import GpuUnreadableError, nvidia_devices, read_gpus
@@ -185,6 +215,7 @@ SECTIONS: dict[str, Callable[[], Lines]] = {
     "Program": program,
     "Desktop": desktop,
     "CPU": processor,
+    "Engine": engine,
     "GPU": gpus,
     "Your files": files,
     "Libraries": libraries,
