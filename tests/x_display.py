@@ -130,6 +130,22 @@ class XDisplay:
         """The window that the window manager calls active, 0 where there is none."""
         return (self.root_property("_NET_ACTIVE_WINDOW") or (0,))[0]
 
+    def active_class(self) -> str:
+        """The program of the active window, "" where there is none."""
+        import xcffib.xproto
+
+        try:
+            reply = self._connection.core.GetProperty(False, self.active_window(), 67, 0, 0, 64).reply()  # WM_CLASS
+        except xcffib.xproto.WindowError:
+            return ""
+        return bytes(reply.value.buf()).decode().strip("\0").rpartition("\0")[2]
+
+    def geometry(self, window: int) -> tuple[int, int, int, int]:
+        """Left, top, width and height of a window on the screen."""
+        size = self._connection.core.GetGeometry(window).reply()
+        place = self._connection.core.TranslateCoordinates(window, self._root, 0, 0).reply()
+        return place.dst_x, place.dst_y, size.width, size.height
+
     def tray_owner(self) -> int:
         """The window of the tray, 0 where there is none."""
         core = self._connection.core

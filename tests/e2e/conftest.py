@@ -80,7 +80,7 @@ class Editor(PipedProgram):
     """A program with a text in it (editor.py)."""
 
     def __init__(self, display: XDisplay, log: Path, title: str = "Editor") -> None:
-        super().__init__(display, [sys.executable, str(HERE / "editor.py"), title], log)
+        super().__init__(display, [sys.executable, "-m", "tests.e2e.editor", title], log)
         self.window_id: int = self.ask("state")["window_id"]
         self.focus()
 
@@ -113,7 +113,7 @@ class App(PipedProgram):
     """The running app, with its windows told over the pipe (observed_app.py)."""
 
     def __init__(self, display: XDisplay, log: Path, *arguments: str) -> None:
-        super().__init__(display, [sys.executable, str(HERE / "observed_app.py"), *arguments], log)
+        super().__init__(display, [sys.executable, "-m", "tests.e2e.observed_app", *arguments], log)
 
     @property
     def popup(self) -> dict[str, Any]:
@@ -143,8 +143,8 @@ class App(PipedProgram):
 
 
 @pytest.fixture
-def display(tmp_path: Path) -> Iterator[XDisplay]:
-    """A display with a window manager."""
+def bare_display(tmp_path: Path) -> Iterator[XDisplay]:
+    """A display with a window manager, but without a tray."""
     need("xdotool")
     with x_display(tmp_path) as display:
         display.start_window_manager()
@@ -152,20 +152,21 @@ def display(tmp_path: Path) -> Iterator[XDisplay]:
 
 
 @pytest.fixture
-def tray(display: XDisplay) -> None:
-    """A tray on the display."""
+def display(bare_display: XDisplay) -> XDisplay:
+    """A display with a window manager and a tray."""
     need("trayer")
-    display.start("trayer", "--edge", "bottom", "--align", "right", "--width", "20", "--height", "32")
-    wait_for(display.tray_owner, "the tray")
+    bare_display.start("trayer", "--edge", "bottom", "--align", "right", "--width", "20", "--height", "32")
+    wait_for(bare_display.tray_owner, "the tray")
+    return bare_display
 
 
 @pytest.fixture
-def start_editor(display: XDisplay, tmp_path: Path) -> Iterator[Callable[..., Editor]]:
+def start_editor(bare_display: XDisplay, tmp_path: Path) -> Iterator[Callable[..., Editor]]:
     """Starts editors."""
     editors: list[Editor] = []
 
     def start(title: str = "Editor") -> Editor:
-        editors.append(Editor(display, tmp_path / f"{title}.log", title))
+        editors.append(Editor(bare_display, tmp_path / f"{title}.log", title))
         return editors[-1]
 
     yield start
@@ -180,12 +181,12 @@ def editor(start_editor: Callable[..., Editor]) -> Editor:
 
 
 @pytest.fixture
-def start_app(display: XDisplay, tmp_path: Path) -> Iterator[Callable[..., App]]:
+def start_app(bare_display: XDisplay, tmp_path: Path) -> Iterator[Callable[..., App]]:
     """Starts the app with the options of observed_app.py and waits until it has its hotkeys."""
     apps: list[App] = []
 
     def start(*arguments: str) -> App:
-        app = App(display, tmp_path / "app.log", *arguments)
+        app = App(bare_display, tmp_path / "app.log", *arguments)
         apps.append(app)
         wait_for(lambda: app.ask("started"), "the app", timeout_s=ANSWER_TIMEOUT_S)
         return app

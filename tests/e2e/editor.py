@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import base64
 import sys
-from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QEvent, QMimeData, QObject
 from PySide6.QtGui import QClipboard, QKeyEvent
 from PySide6.QtWidgets import QApplication, QPlainTextEdit
 
-sys.path.insert(0, str(Path(__file__).parent))
-from pipe_commands import PipeCommands
+from tests.e2e.pipe_commands import PipeCommands
 
 
 class Editor(QPlainTextEdit):

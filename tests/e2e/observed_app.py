@@ -12,14 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QPoint, QTimer
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent.parent)]
-from pipe_commands import PipeCommands
 
 from app.__main__ import build_worker, main
 from app.engine_client import EngineClient, FakeClient, RequestListener, ScriptedAnswer
@@ -27,7 +23,7 @@ from app.qt.main_window import MainWindow
 from app.qt.popup import Popup
 from app.settings import Settings
 from inference.request import GenerationRequest
-
+from tests.e2e.pipe_commands import PipeCommands
 
 Widget = TypeVar("Widget", bound=QWidget)
 
