@@ -40,7 +40,7 @@ def ask_running(
 def _events(messages: Generator[Json, None, None]) -> Generator[RequestEvent, None, None]:
     with contextlib.closing(messages):
         for message in messages:
-            if "error" in message:
+            if "event" not in message and "error" in message:
                 raise InstanceError(str(message["error"]))
             event = event_from_json(message)
             yield event

@@ -348,4 +348,422 @@
         <translation>对剪贴板文字</translation>
     </message>
 </context>
+<context>
+    <name>action_file</name>
+    <message>
+        <source>a text in quotes, like "text"</source>
+        <translation>加引号的文本，例如 "text"</translation>
+    </message>
+    <message>
+        <source>a whole number</source>
+        <translation>整数</translation>
+    </message>
+    <message>
+        <source>a number</source>
+        <translation>数字</translation>
+    </message>
+    <message>
+        <source>true or false</source>
+        <translation>true 或 false</translation>
+    </message>
+    <message>
+        <source>a list, like ["a", "b"]</source>
+        <translation>列表，例如 ["a", "b"]</translation>
+    </message>
+    <message>
+        <source>a table, like [prompt.en]</source>
+        <translation>表，例如 [prompt.en]</translation>
+    </message>
+    <message>
+        <source>There is no prompt. Add a table [prompt.en] with a line user = "{text}".</source>
+        <translation>缺少提示词。请添加表 [prompt.en]，并写一行 user = "{text}"。</translation>
+    </message>
+    <message>
+        <source>The user prompt of [{table}] has no {placeholder}, so the model would never see the text. Add it.</source>
+        <translation>[{table}] 的 user 提示词中没有 {placeholder}，模型将看不到文字。请加上。</translation>
+    </message>
+    <message>
+        <source>{where} holds the unknown placeholder {name}. Did you mean {near}?</source>
+        <translation>{where} 中有未知的占位符 {name}。是否想写 {near}？</translation>
+    </message>
+    <message>
+        <source>{key} is {value}, but it must be {kind}.</source>
+        <translation>{key} 的值是 {value}，但必须是{kind}。</translation>
+    </message>
+    <message>
+        <source>The file cannot be read: {reason}.</source>
+        <translation>无法读取文件：{reason}。</translation>
+    </message>
+    <message>
+        <source>The file is not UTF-8 text. Save it as UTF-8.</source>
+        <translation>文件不是 UTF-8 文本。请以 UTF-8 保存。</translation>
+    </message>
+    <message>
+        <source>This is not TOML: {reason}.</source>
+        <translation>这不是有效的 TOML：{reason}。</translation>
+    </message>
+    <message>
+        <source>output is "{value}", but it must be "text" or "todos".</source>
+        <translation>output 的值是“{value}”，但必须是 "text" 或 "todos"。</translation>
+    </message>
+    <message>
+        <source>The key "{key}" is unknown here. Did you mean "{near}"?</source>
+        <translation>此处不认识键“{key}”。是否想写“{near}”？</translation>
+    </message>
+    <message>
+        <source>The key "{key}" is unknown here. Known are: {known}.</source>
+        <translation>此处不认识键“{key}”。可用的键：{known}。</translation>
+    </message>
+    <message>
+        <source>sampling.stop must hold texts only. Put each in quotes.</source>
+        <translation>sampling.stop 只能包含文本。请给每一项加引号。</translation>
+    </message>
+    <message>
+        <source>The table [sampling]: {reason}</source>
+        <translation>表 [sampling]：{reason}</translation>
+    </message>
+</context>
+<context>
+    <name>actions</name>
+    <message>
+        <source>{file}: {message}</source>
+        <translation>{file}：{message}</translation>
+    </message>
+    <message>
+        <source>{file}, line {line}: {message}</source>
+        <translation>{file} 第 {line} 行：{message}</translation>
+    </message>
+    <message>
+        <source>The id "{id}" is already used by {other}. Give this action another id.</source>
+        <translation>{other} 已使用 id“{id}”。请给此操作换一个 id。</translation>
+    </message>
+</context>
+<context>
+    <name>capture</name>
+    <message>
+        <source>Keys are still held down. Release the hotkey and press it again, shortly.</source>
+        <translation>按键一直没有松开。请松开快捷键，再短按一次。</translation>
+    </message>
+    <message>
+        <source>Another window came to the front before the selection was read. Try again.</source>
+        <translation>读取选中文字之前，另一个窗口到了前面。请再试一次。</translation>
+    </message>
+</context>
+<context>
+    <name>hotkeys</name>
+    <message>
+        <source>copies in nearly every program</source>
+        <translation>在几乎所有程序中是复制</translation>
+    </message>
+    <message>
+        <source>cuts in nearly every program</source>
+        <translation>在几乎所有程序中是剪切</translation>
+    </message>
+    <message>
+        <source>pastes in nearly every program</source>
+        <translation>在几乎所有程序中是粘贴</translation>
+    </message>
+    <message>
+        <source>undoes in nearly every program</source>
+        <translation>在几乎所有程序中是撤销</translation>
+    </message>
+    <message>
+        <source>redoes in many programs</source>
+        <translation>在许多程序中是重做</translation>
+    </message>
+    <message>
+        <source>selects all in nearly every program</source>
+        <translation>在几乎所有程序中是全选</translation>
+    </message>
+    <message>
+        <source>saves in nearly every program</source>
+        <translation>在几乎所有程序中是保存</translation>
+    </message>
+    <message>
+        <source>searches in nearly every program</source>
+        <translation>在几乎所有程序中是查找</translation>
+    </message>
+    <message>
+        <source>prints in nearly every program</source>
+        <translation>在几乎所有程序中是打印</translation>
+    </message>
+    <message>
+        <source>opens a tab in browsers</source>
+        <translation>在浏览器中打开新标签页</translation>
+    </message>
+    <message>
+        <source>closes the tab or window</source>
+        <translation>关闭标签页或窗口</translation>
+    </message>
+    <message>
+        <source>opens a new window or document</source>
+        <translation>打开新窗口或新文档</translation>
+    </message>
+    <message>
+        <source>opens a file</source>
+        <translation>打开文件</translation>
+    </message>
+    <message>
+        <source>switches the input method for Chinese</source>
+        <translation>切换中文输入法</translation>
+    </message>
+    <message>
+        <source>copies in terminals</source>
+        <translation>在终端中是复制</translation>
+    </message>
+    <message>
+        <source>pastes in terminals, and without formatting elsewhere</source>
+        <translation>在终端中是粘贴，在其他程序中是无格式粘贴</translation>
+    </message>
+    <message>
+        <source>is 'save as' in many programs</source>
+        <translation>在许多程序中是“另存为”</translation>
+    </message>
+    <message>
+        <source>reopens a tab in browsers</source>
+        <translation>在浏览器中重新打开标签页</translation>
+    </message>
+    <message>
+        <source>opens a private window or a folder</source>
+        <translation>打开隐私窗口或新建文件夹</translation>
+    </message>
+    <message>
+        <source>opens a private window or the command palette</source>
+        <translation>打开隐私窗口或命令面板</translation>
+    </message>
+    <message>
+        <source>opens the developer tools of browsers</source>
+        <translation>打开浏览器的开发者工具</translation>
+    </message>
+    <message>
+        <source>reloads without cache in browsers</source>
+        <translation>在浏览器中强制刷新</translation>
+    </message>
+    <message>
+        <source>types a character by its code on Linux</source>
+        <translation>在 Linux 上按编码输入字符</translation>
+    </message>
+    <message>
+        <source>opens the task manager of Windows</source>
+        <translation>打开 Windows 任务管理器</translation>
+    </message>
+    <message>
+        <source>is kept by Windows for switching input languages</source>
+        <translation>被 Windows 保留，用于切换输入语言</translation>
+    </message>
+    <message>
+        <source>closes the window</source>
+        <translation>关闭窗口</translation>
+    </message>
+    <message>
+        <source>switches windows</source>
+        <translation>切换窗口</translation>
+    </message>
+    <message>
+        <source>opens the window menu</source>
+        <translation>打开窗口菜单</translation>
+    </message>
+    <message>
+        <source>locks the screen</source>
+        <translation>锁定屏幕</translation>
+    </message>
+    <message>
+        <source>shows the desktop</source>
+        <translation>显示桌面</translation>
+    </message>
+    <message>
+        <source>switches the input language of Windows</source>
+        <translation>切换 Windows 的输入语言</translation>
+    </message>
+    <message>
+        <source>There is no key "{name}" in the hotkey "{text}". Use a letter, a digit, F1 to F24, or a name such as Space, Insert, PageUp or Comma.</source>
+        <translation>快捷键“{text}”中的按键“{name}”不存在。请使用字母、数字、F1 到 F24，或 Space、Insert、PageUp、Comma 等名称。</translation>
+    </message>
+    <message>
+        <source>There is no key "{name}" in the hotkey "{text}". Did you mean {near}?</source>
+        <translation>快捷键“{text}”中的按键“{name}”不存在。是否想写 {near}？</translation>
+    </message>
+    <message>
+        <source>The hotkey is empty. Write it like Ctrl+Shift+1.</source>
+        <translation>快捷键为空。写法例如 Ctrl+Shift+1。</translation>
+    </message>
+    <message>
+        <source>The hotkey "{text}" has {count} keys beside its modifiers, but it must have one, like Ctrl+Shift+1.</source>
+        <translation>快捷键“{text}”除修饰键外有 {count} 个按键，但必须正好一个，例如 Ctrl+Shift+1。</translation>
+    </message>
+    <message>
+        <source>The hotkey "{text}" would take a key that people type with. Add Ctrl, Alt or Meta, like Ctrl+Shift+{key}.</source>
+        <translation>快捷键“{text}”会占用打字用的按键。请加上 Ctrl、Alt 或 Meta，例如 Ctrl+Shift+{key}。</translation>
+    </message>
+    <message>
+        <source>{hotkey}: Ctrl+Alt is AltGr on many keyboards, so a character such as @, € or ł may no longer be typed. Ctrl+Shift is safer.</source>
+        <translation>{hotkey}：在许多键盘上 Ctrl+Alt 就是 AltGr，可能导致无法输入 @、€、ł 等字符。Ctrl+Shift 更稳妥。</translation>
+    </message>
+    <message>
+        <source>{hotkey} {purpose}. While the app runs, no other program gets it.</source>
+        <translation>{hotkey} {purpose}。应用运行期间，其他程序收不到它。</translation>
+    </message>
+    <message>
+        <source>{hotkey} is a shortcut in many programs. While the app runs, no other program gets it.</source>
+        <translation>{hotkey} 在许多程序中是快捷键。应用运行期间，其他程序收不到它。</translation>
+    </message>
+    <message>
+        <source>A key is missing beside "+" in the hotkey "{text}". Write it like Ctrl+Shift+1.</source>
+        <translation>快捷键“{text}”的“+”旁缺少按键。写法例如 Ctrl+Shift+1。</translation>
+    </message>
+</context>
+<context>
+    <name>platform.session</name>
+    <message>
+        <source>There is no display here, so there are no hotkeys. Start the app in a desktop session, or use `deskinfer ask` in the terminal.</source>
+        <translation>这里没有显示器，因此没有快捷键。请在桌面会话中启动应用，或在终端使用 `deskinfer ask`。</translation>
+    </message>
+    <message>
+        <source>The system library libxcb is missing, so there are no hotkeys. Install it (on Debian and Ubuntu: apt install libxcb1) and start the app again.</source>
+        <translation>缺少系统库 libxcb，因此没有快捷键。请安装它（Debian 和 Ubuntu：apt install libxcb1），然后重新启动应用。</translation>
+    </message>
+    <message>
+        <source>There are no hotkeys on macOS yet. Use `deskinfer ask` in the terminal.</source>
+        <translation>macOS 上暂无快捷键。请在终端使用 `deskinfer ask`。</translation>
+    </message>
+    <message>
+        <source>The display {display} cannot be opened, so there are no hotkeys. Check DISPLAY and XAUTHORITY, or start the app in a desktop session.</source>
+        <translation>无法打开显示 {display}，因此没有快捷键。请检查 DISPLAY 和 XAUTHORITY，或在桌面会话中启动应用。</translation>
+    </message>
+</context>
+<context>
+    <name>platform.wayland</name>
+    <message>
+        <source>Wayland lets no program take a hotkey for itself. Bind the command `deskinfer --action summarize` to a key</source>
+        <translation>Wayland 不允许程序自行占用快捷键。请把命令 `deskinfer --action summarize` 绑定到按键：</translation>
+    </message>
+    <message>
+        <source>in your desktop's keyboard settings (GNOME: Settings &gt; Keyboard &gt; Custom Shortcuts; KDE: System Settings &gt; Keyboard &gt; Shortcuts; sway and Hyprland: bindsym or bind in the configuration file).</source>
+        <translation>在桌面的键盘设置中（GNOME：设置 &gt; 键盘 &gt; 自定义快捷键；KDE：系统设置 &gt; 键盘 &gt; 快捷键；sway 和 Hyprland：配置文件中的 bindsym 或 bind）。</translation>
+    </message>
+    <message>
+        <source>Wayland does not show other programs' windows: copy the text first (Ctrl+C), then start the action; the answer is put on the clipboard for you to paste.</source>
+        <translation>Wayland 不提供其他程序的窗口：请先复制文字（Ctrl+C），再启动操作；回答会放到剪贴板上，由您粘贴。</translation>
+    </message>
+    <message>
+        <source>in Settings &gt; Keyboard &gt; View and Customize Shortcuts &gt; Custom Shortcuts.</source>
+        <translation>设置 &gt; 键盘 &gt; 查看及自定义快捷键 &gt; 自定义快捷键。</translation>
+    </message>
+    <message>
+        <source>in System Settings &gt; Keyboard &gt; Shortcuts &gt; Add New &gt; Command or Script.</source>
+        <translation>系统设置 &gt; 键盘 &gt; 快捷键 &gt; 新增 &gt; 命令或脚本。</translation>
+    </message>
+    <message>
+        <source>in Settings &gt; Input Devices &gt; Keyboard &gt; Keyboard Shortcuts &gt; Custom.</source>
+        <translation>设置 &gt; 输入设备 &gt; 键盘 &gt; 键盘快捷键 &gt; 自定义。</translation>
+    </message>
+    <message>
+        <source>in Settings &gt; Keyboard &gt; Application Shortcuts.</source>
+        <translation>设置 &gt; 键盘 &gt; 应用程序快捷键。</translation>
+    </message>
+    <message>
+        <source>in ~/.config/sway/config: bindsym Ctrl+Shift+1 exec deskinfer --action summarize</source>
+        <translation>~/.config/sway/config：bindsym Ctrl+Shift+1 exec deskinfer --action summarize</translation>
+    </message>
+    <message>
+        <source>in ~/.config/hypr/hyprland.conf: bind = CTRL SHIFT, 1, exec, deskinfer --action summarize</source>
+        <translation>~/.config/hypr/hyprland.conf：bind = CTRL SHIFT, 1, exec, deskinfer --action summarize</translation>
+    </message>
+    <message>
+        <source>in ~/.config/niri/config.kdl, under binds: Ctrl+Shift+1 { spawn "deskinfer" "--action" "summarize"; }</source>
+        <translation>~/.config/niri/config.kdl 的 binds 中：Ctrl+Shift+1 { spawn "deskinfer" "--action" "summarize"; }</translation>
+    </message>
+    <message>
+        <source>in ~/.config/labwc/rc.xml, as a keybind with the action Execute.</source>
+        <translation>~/.config/labwc/rc.xml 中，作为动作为 Execute 的 keybind。</translation>
+    </message>
+    <message>
+        <source>{no_grabs} {place}</source>
+        <translation>{no_grabs}{place}</translation>
+    </message>
+</context>
+<context>
+    <name>platform.windows_grabber</name>
+    <message>
+        <source>this keyboard has no key {key}; choose another one.</source>
+        <translation>此键盘没有按键 {key}；请另选一个。</translation>
+    </message>
+    <message>
+        <source>Windows refused this combination (error {code}); choose another one.</source>
+        <translation>Windows 拒绝了这个组合键（错误 {code}）；请另选一个。</translation>
+    </message>
+    <message>
+        <source>Windows does not answer; restart the app.</source>
+        <translation>Windows 没有响应；请重新启动应用。</translation>
+    </message>
+    <message>
+        <source>another program uses this combination; choose another one here, or free it there and retry.</source>
+        <translation>另一个程序正在使用这个组合键；请在此另选一个，或在那边释放后重试。</translation>
+    </message>
+</context>
+<context>
+    <name>platform.x11_grabber</name>
+    <message>
+        <source>the display does not answer; restart the app.</source>
+        <translation>显示服务没有响应；请重新启动应用。</translation>
+    </message>
+    <message>
+        <source>this is the same key as {other}, which is in use here already.</source>
+        <translation>这与 {other} 是同一个按键，而它已在此使用。</translation>
+    </message>
+</context>
+<context>
+    <name>setting_registry</name>
+    <message>
+        <source>"{value}" is not an address. Write it like https://hub.example.org.</source>
+        <translation>“{value}”不是网址。写法例如 https://hub.example.org。</translation>
+    </message>
+</context>
+<context>
+    <name>settings</name>
+    <message>
+        <source>a text in quotes</source>
+        <translation>加引号的文本</translation>
+    </message>
+    <message>
+        <source>a hotkey in quotes</source>
+        <translation>加引号的快捷键</translation>
+    </message>
+    <message>
+        <source>There is no setting "{key}". Its value is kept, but nothing reads it.</source>
+        <translation>没有设置项“{key}”。它的值会保留，但不起作用。</translation>
+    </message>
+    <message>
+        <source>{key} is {value}, but it must be {limit}. The default is {default}.</source>
+        <translation>{key} 的值是 {value}，但必须是{limit}。默认值是 {default}。</translation>
+    </message>
+    <message>
+        <source>The settings in {file} are broken ({reason}). They were set aside as {aside}; the defaults are in force.</source>
+        <translation>{file} 中的设置已损坏（{reason}）。已另存为 {aside}，现使用默认值。</translation>
+    </message>
+    <message>
+        <source>There is no setting "{key}". Did you mean "{near}"?</source>
+        <translation>没有设置项“{key}”。是否想写“{near}”？</translation>
+    </message>
+    <message>
+        <source>between {minimum} and {maximum}</source>
+        <translation>{minimum} 到 {maximum} 之间的值</translation>
+    </message>
+    <message>
+        <source>one of {choices}</source>
+        <translation>以下之一：{choices}</translation>
+    </message>
+    <message>
+        <source>The settings in {file} cannot be read: {reason}. The defaults are in force.</source>
+        <translation>无法读取 {file} 中的设置：{reason}。现使用默认值。</translation>
+    </message>
+    <message>
+        <source>The settings in {file} are broken ({reason}) and cannot be set aside: {problem}. The defaults are in force.</source>
+        <translation>{file} 中的设置已损坏（{reason}），且无法另存：{problem}。现使用默认值。</translation>
+    </message>
+    <message>
+        <source>The settings cannot be saved to {file}: {reason}. Free the disk, or correct the folder's rights.</source>
+        <translation>无法把设置保存到 {file}：{reason}。请腾出磁盘空间，或更正文件夹权限。</translation>
+    </message>
+</context>
 </TS>

@@ -104,11 +104,11 @@ def test_hotkeys_are_kept_in_their_normal_form(path: Path) -> None:
     [
         ("language.ui", "de", "one of auto, en, zh"),
         ("language.ui", 1, "a text in quotes"),
-        ("model.context_tokens", 100, "between 512 and 131072. The default is 4096"),
+        ("model.context_tokens", 100, r"between 512 and 131072\. The default is 4096"),
         ("model.context_tokens", 1.5, "a whole number"),
         ("model.context_tokens", True, "a whole number"),
         ("engine.threads", -1, "between 0 and 256"),
-        ("clipboard.restore", 1, "true or false. The default is true"),
+        ("clipboard.restore", 1, r"true or false\. The default is true"),
         ("hotkey.summarize", "a", "Add Ctrl, Alt or Meta"),
         ("hub.endpoint", "example", "Write it like https://"),
         ("hub.endpoint", "file:///etc", "Write it like https://"),
@@ -139,7 +139,7 @@ def test_a_number_takes_whole_numbers_and_refuses_not_a_number() -> None:
 
 
 def test_an_unknown_key_cannot_be_read(path: Path) -> None:
-    with pytest.raises(SettingError, match='Did you mean "language.ui"'):
+    with pytest.raises(SettingError, match=r'Did you mean "language\.ui"'):
         load(path).get("language.uo")
 
 

@@ -1,0 +1,144 @@
+"""Asking the model that the running app holds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.ask_channel import answer, ask_running
+from app.engine_client import FakeClient, ScriptedAnswer
+from app.instance import InstanceError, InstanceServer, send_to_running
+from inference.errors import ContextOverflowError
+from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message, PrefillEvent, TokenEvent
+
+REQUEST = GenerationRequest((Message("user", "总结 this"),))
+
+
+class PlayedClient(FakeClient):
+    """Delivers on a thread of its own, as an engine does; `paused` holds it up."""
+
+    def __init__(self, *answers: ScriptedAnswer) -> None:
+        super().__init__(*answers)
+        self.paused = threading.Event()
+        self._ended = threading.Event()
+        self._player = threading.Thread(target=self._run)
+        self._player.start()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            if self.paused.is_set() or not self.step():
+                time.sleep(0.002)
+
+    def end(self) -> None:
+        self._ended.set()
+        self._player.join()
+        self.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., PlayedClient]]:
+    clients: list[PlayedClient] = []
+    servers: list[InstanceServer] = []
+
+    def begin(*answers: ScriptedAnswer) -> PlayedClient:
+        clients.append(PlayedClient(*answers))
+        servers.append(InstanceServer(partial(answer, client=clients[0]), tmp_path))
+        return clients[0]
+
+    yield begin
+    for client in clients:
+        client.end()
+    for server in servers:
+        server.close()
+
+
+def test_nobody_runs(tmp_path: Path) -> None:
+    assert ask_running(REQUEST, directory=tmp_path) is None
+
+
+def test_the_answer_streams_to_the_other_process(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
+    client = start(ScriptedAnswer("今", "天", " done"))
+    events = ask_running(REQUEST, directory=tmp_path)
+    assert events is not None
+    received = list(events)
+    assert [type(event) for event in received] == [PrefillEvent, TokenEvent, TokenEvent, TokenEvent, DoneEvent]
+    assert "".join(event.text for event in received if isinstance(event, TokenEvent)) == "今天 done"
+    assert client.submitted == [REQUEST]
+
+
+def test_a_failure_arrives_as_the_last_event(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
+    start(ScriptedAnswer(error=ContextOverflowError(5000, 4096)))
+    events = ask_running(REQUEST, directory=tmp_path)
+    assert events is not None
+    *_, last = events
+    assert isinstance(last, FailedEvent)
+    assert isinstance(last.error, ContextOverflowError)
+    assert "5000" in str(last.error)
+
+
+def test_a_client_that_goes_away_cancels_its_request(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
+    client = start(ScriptedAnswer("a", "b"))
+    client.load("fake")
+    client.paused.set()
+    events = ask_running(REQUEST, directory=tmp_path)
+    assert events is not None
+    client.paused.clear()
+    next(events)
+    client.paused.set()
+    events.close()
+    deadline = time.monotonic() + 5
+    while client.cancelled != [REQUEST.request_id]:
+        assert time.monotonic() < deadline, "the request was not cancelled"
+        time.sleep(0.005)
+
+
+def test_another_model_than_the_resident_one_is_refused(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
+    client = start()
+    client.load("large")
+    while client.reading().model != "large":
+        time.sleep(0.002)
+    events = ask_running(REQUEST, model="small", directory=tmp_path)
+    assert events is not None
+    (event,) = events
+    assert isinstance(event, FailedEvent)
+    assert "holds the model 'large'" in str(event.error)
+    same = ask_running(REQUEST, model="large", directory=tmp_path)
+    assert same is not None
+    assert isinstance(list(same)[-1], DoneEvent)
+
+
+def test_a_closed_engine_is_a_failure_not_a_hang(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
+    start().close()
+    events = ask_running(REQUEST, directory=tmp_path)
+    assert events is not None
+    (event,) = events
+    assert isinstance(event, FailedEvent)
+
+
+def test_a_command_without_a_request_gets_an_error(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
+    start()
+    assert send_to_running({"command": "ask"}, directory=tmp_path) == {"error": "The command has no request."}
+    bad = {"command": "ask", "request": {"messages": [], "sampling": {}, "priority": "CHAT", "request_id": "r"}}
+    reply = send_to_running(bad, directory=tmp_path)
+    assert reply is not None
+    assert "at least one message" in reply["error"]
+
+
+def test_an_app_that_answers_in_another_tongue_is_an_error(tmp_path: Path) -> None:
+    server = InstanceServer(lambda command, reply: (reply.send({"error": "No."}), reply.close()) and None, tmp_path)
+    events = ask_running(REQUEST, directory=tmp_path)
+    assert events is not None
+    with pytest.raises(InstanceError, match="No"):
+        next(events)
+    server.close()
+    server = InstanceServer(lambda command, reply: reply.close(), tmp_path)
+    events = ask_running(REQUEST, directory=tmp_path)
+    assert events is not None
+    with pytest.raises(InstanceError, match="without a result"):
+        next(events)
+    server.close()
