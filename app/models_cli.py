@@ -1,0 +1,177 @@
+"""`deskinfer models`: what there is, what is here, and fetching, checking and removing it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.terminal_errors import errors_on_terminal
+
+if TYPE_CHECKING:
+    from inference.formats.catalog import CatalogEntry
+    from inference.formats.model_store import ModelStore, StoredModel
+    from inference.formats.transfer import OnProgress
+
+models_app = typer.Typer(
+    help="Language models: what there is, what is here.", no_args_is_help=True, rich_markup_mode=None
+)
+
+_NameArgument = Annotated[str, typer.Argument(metavar="[NAME]", help="The default model where none is given.")]
+
+
+def open_store() -> ModelStore:
+    """The user's store, fetching from the hub of the settings."""
+    from app.engine_setup import load_settings
+    from inference.formats.download import DownloadOptions
+    from inference.formats.model_store import ModelStore
+
+    endpoint = load_settings().text("hub.endpoint") or None
+    return ModelStore(options=DownloadOptions(hub_endpoint=endpoint))
+
+
+def _name_or_default(name: str) -> str:
+    from app.engine_setup import chosen_model, load_settings
+
+    return chosen_model(load_settings(), name)
+
+
+@models_app.command("list")
+def list_models() -> None:
+    """Show every known model: size, license, whether it is here, where it comes from."""
+    with errors_on_terminal():
+        default = _name_or_default("")
+        models = open_store().list()
+        width = max(len(stored.entry.id) for stored in models)
+        for stored in models:
+            entry = stored.entry
+            mark = ", default" if entry.id == default else ""
+            cells = (entry.id.ljust(width), _size_text(entry).rjust(8), entry.licence.ljust(21), _state(stored) + mark)
+            typer.echo("  ".join(cells))
+            typer.echo(f"    from {_origin(entry)}")
+            if entry.licence_note:
+                typer.echo(f"    {entry.licence_note}")
+
+
+@models_app.command()
+def pull(
+    name: _NameArgument = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+) -> None:
+    """Fetch a model. A download that was interrupted goes on from what it has."""
+    with errors_on_terminal():
+        store = open_store()
+        wanted = _name_or_default(name)
+        stored = next((each for each in store.list() if each.entry.id == wanted.lower()), None)
+        if stored is None:
+            # A path needs no download; anything else is explained by the store.
+            typer.echo(f"{store.resolve(wanted)} is here already.", err=True)
+            return
+        entry = stored.entry
+        if stored.path is not None:
+            typer.echo(f"{entry.id} is here already.", err=True)
+            return
+        if entry.licence_note:
+            typer.echo(f"License {entry.licence}: {entry.licence_note}", err=True)
+        if stored.partial_bytes:
+            typer.echo(f"Going on after {_mb(stored.partial_bytes)} of {_size_text(entry)}.", err=True)
+        if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+            question = f"Fetch {entry.title}, {_size_text(entry)}, license {entry.licence}?"
+            typer.confirm(question, default=True, abort=True, err=True)
+        with progress_bar(f"Fetching {entry.id}") as on_progress:
+            path = store.pull(entry.id, on_progress)
+        typer.echo(f"{entry.id} is at {path}", err=True)
+
+
+@models_app.command()
+def verify(name: _NameArgument = "") -> None:
+    """Read a model as a whole and compare its checksum."""
+    with errors_on_terminal():
+        wanted = _name_or_default(name)
+        with progress_bar(f"Checking {wanted}") as on_progress:
+            path = open_store().verify(wanted, on_progress)
+        typer.echo(f"{wanted} is whole: {path}", err=True)
+
+
+@models_app.command()
+def remove(name: Annotated[str, typer.Argument(help="A name out of `deskinfer models list`.")]) -> None:
+    """Delete a model and what an interrupted download has left of it."""
+    with errors_on_terminal():
+        freed = open_store().remove(name)
+        typer.echo(f"Removed {name}: {_mb(freed)} free again." if freed else f"{name} is not here.", err=True)
+
+
+@models_app.command()
+def where(name: _NameArgument = "") -> None:
+    """Print the path of a model that is here."""
+    with errors_on_terminal():
+        typer.echo(str(open_store().resolve(_name_or_default(name))))
+
+
+@contextlib.contextmanager
+def progress_bar(title: str) -> Iterator[OnProgress]:
+    """A bar on standard error; a line every tenth where nobody looks."""
+    if not sys.stderr.isatty():
+        yield _ProgressLines(title)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    title_column = TextColumn("{task.description}")
+    with Progress(title_column, *columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        shown = ""
+
+        def on_progress(done_bytes: int, total_bytes: int, note: str) -> None:
+            nonlocal shown
+            if note and note != shown:
+                shown = note
+                progress.console.print(note, markup=False, highlight=False)
+            progress.update(task, completed=done_bytes, total=total_bytes or None)
+
+        yield on_progress
+
+
+class _ProgressLines:
+    """Progress for a log: each note once, and a line at every tenth."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._note = ""
+        self._tenth = 0
+
+    def __call__(self, done_bytes: int, total_bytes: int, note: str) -> None:
+        if note and note != self._note:
+            self._note = note
+            typer.echo(note, err=True)
+        tenth = 10 * done_bytes // total_bytes if total_bytes else 0
+        if tenth > self._tenth:
+            self._tenth = tenth
+            typer.echo(f"{self._title}: {_mb(done_bytes)} of {_mb(total_bytes)}", err=True)
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"
+
+
+def _size_text(entry: CatalogEntry) -> str:
+    return "hub size" if entry.num_bytes is None else _mb(entry.num_bytes)
+
+
+def _state(stored: StoredModel) -> str:
+    if stored.path is not None:
+        return "here"
+    return f"{_mb(stored.partial_bytes)} fetched" if stored.partial_bytes else "not here"
+
+
+def _origin(entry: CatalogEntry) -> str:
+    from inference.formats.catalog import HubSource
+
+    names = [
+        f"the hub ({source.repo})" if isinstance(source, HubSource) else "the package index" for source in entry.sources
+    ]
+    return ", or ".join(names)
