@@ -77,6 +77,7 @@ def answer(command: Json, reply: Reply, client: EngineClient) -> None:
         try:
             event = events.get(timeout=_LOOK_S)
         except queue.Empty:
+            reply.check()
             continue
         reply.send(event_to_json(event))
         if isinstance(event, (DoneEvent, FailedEvent)):

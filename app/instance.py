@@ -83,6 +83,14 @@ class Reply:
         """Whether `close` was called or the client is gone."""
         return self._closed.is_set()
 
+    def check(self) -> None:
+        """Looks whether the client is still there. For handlers that keep the connection's thread; only from there."""
+        try:
+            if self._connection.poll(0):  # a client sends one command only: this is its end
+                self._connection.recv_bytes(0)
+        except (OSError, EOFError):
+            self.mark_gone()
+
     def mark_gone(self) -> None:
         """The client went away."""
         with self._lock:
@@ -206,8 +214,7 @@ class InstanceServer:
                 return
             self._run(connection.recv_bytes(MAX_MESSAGE_BYTES), reply)
             while not reply.wait(_RETRY_S) and not self._closing.is_set():
-                if connection.poll(0):  # a client sends one command only: this is its end
-                    connection.recv_bytes(0)
+                reply.check()
         except (OSError, EOFError):
             pass
         finally:
@@ -344,7 +351,8 @@ def _limit_waiting(connection: Connection) -> None:
 def _shut_down(connection: Connection) -> None:
     """Wakes a thread that reads from or writes to the connection."""
     if sys.platform == "win32":
-        return  # reads there are never begun before a whole message has come
+        connection.close()  # reads there are never begun before a whole message has come
+        return
     with contextlib.suppress(OSError), _socket_of(connection) as peer:
         peer.shutdown(socket.SHUT_RDWR)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from multiprocessing.connection import Client
 from pathlib import Path
 
 import pytest
 
 from app.ask_channel import answer, ask_running
 from app.engine_client import FakeClient, ScriptedAnswer
+from app.event_json import request_to_json
 from app.instance import InstanceError, InstanceServer, send_to_running
+from app.instance_address import address_in
 from inference.errors import ContextOverflowError
 from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message, PrefillEvent, TokenEvent
 
@@ -57,6 +61,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., PlayedClient]]:
         server.close()
 
 
+def wait_for_cancel(client: PlayedClient) -> None:
+    deadline = time.monotonic() + 5
+    while client.cancelled != [REQUEST.request_id]:
+        assert time.monotonic() < deadline, "the request was not cancelled"
+        time.sleep(0.005)
+
+
 def test_nobody_runs(tmp_path: Path) -> None:
     assert ask_running(REQUEST, directory=tmp_path) is None
 
@@ -82,19 +93,25 @@ def test_a_failure_arrives_as_the_last_event(tmp_path: Path, start: Callable[...
 
 
 def test_a_client_that_goes_away_cancels_its_request(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
-    client = start(ScriptedAnswer("a", "b"))
-    client.load("fake")
-    client.paused.set()
+    client = start(ScriptedAnswer(*["x"] * 200_000))
     events = ask_running(REQUEST, directory=tmp_path)
     assert events is not None
-    client.paused.clear()
     next(events)
-    client.paused.set()
     events.close()
-    deadline = time.monotonic() + 5
-    while client.cancelled != [REQUEST.request_id]:
-        assert time.monotonic() < deadline, "the request was not cancelled"
-        time.sleep(0.005)
+    wait_for_cancel(client)
+
+
+def test_a_client_that_goes_away_before_the_first_event_cancels_too(
+    tmp_path: Path, start: Callable[..., PlayedClient]
+) -> None:
+    client = start(ScriptedAnswer("a"))
+    client.paused.set()
+    command = {"command": "ask", "request": request_to_json(REQUEST)}
+    with Client(address_in(tmp_path)) as connection:
+        connection.send_bytes(json.dumps(command).encode())
+        while not client.submitted:
+            time.sleep(0.002)
+    wait_for_cancel(client)
 
 
 def test_another_model_than_the_resident_one_is_refused(tmp_path: Path, start: Callable[..., PlayedClient]) -> None:
