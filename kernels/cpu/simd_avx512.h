@@ -29,7 +29,7 @@ INLINE void vi_store_i8(int8_t *p, vi v) { _mm_storeu_si128((__m128i *)p, _mm512
 
 INLINE vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
 INLINE void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
-INLINE __mmask16 first_lanes(int n) { return (__mmask16)(n >= 16 ? 0xffff : (1u << n) - 1); }
+INLINE __mmask16 first_lanes(int n) { return (__mmask16)(n >= 16 ? 0xffff : n <= 0 ? 0 : (1u << n) - 1); }
 INLINE vf vf_load_first(const float *p, int n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
 INLINE void vf_store_first(float *p, vf v, int n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
 INLINE vf vf_keep_first(vf v, int n, float other) {
