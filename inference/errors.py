@@ -7,6 +7,7 @@
     ├── UnsupportedModelError      a sound file of a kind that this engine does not run
     ├── ModelNotFoundError         no model of that name or path
     ├── DownloadError              network, disk or checksum, while fetching a model
+    │   └── DownloadCancelledError the user stopped it
     ├── OutOfMemoryError           a load refused before anything was allocated
     ├── ModelResidentError         another process holds the one resident model
     ├── BackendUnavailableError    a backend cannot work on this machine
@@ -57,6 +58,10 @@ class ModelNotFoundError(InferenceError):
 
 class DownloadError(InferenceError):
     """A model could not be fetched: network, disk or checksum. What was fetched so far is kept apart."""
+
+
+class DownloadCancelledError(DownloadError):
+    """The user stopped a download: by Ctrl+C, or by the `cancelled` callback. It can go on from what is there."""
 
 
 class OutOfMemoryError(InferenceError):
