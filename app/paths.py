@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.resources import files
 from pathlib import Path
 
@@ -32,7 +33,10 @@ def log_dir() -> Path:
 
 def runtime_dir() -> Path:
     """The lock and the socket of the running app; its owner makes it private (see app/instance.py)."""
-    return platformdirs.user_runtime_path(APP_NAME, appauthor=False)
+    with warnings.catch_warnings():
+        # Without a login session it lies in the temporary directory, which is no news for the user.
+        warnings.simplefilter("ignore")
+        return platformdirs.user_runtime_path(APP_NAME, appauthor=False)
 
 
 def settings_file() -> Path:
