@@ -94,6 +94,7 @@ class _Request:
     first_token_at: float | None = None
     last_token_at: float = 0.0
     cached_tokens: int = 0
+    reported_tokens: int = 0
 
     @property
     def new_tokens(self) -> int:
@@ -205,8 +206,10 @@ class Engine:
         rows = iter(logits)
         for chunk in chunks:
             entry = self._requests[chunk.sequence.request_id]
-            if entry.first_token_at is None:
-                done = min(chunk.start + chunk.count, chunk.sequence.prompt_tokens)
+            done = min(chunk.start + chunk.count, chunk.sequence.prompt_tokens)
+            # One that was pushed out computes its prompt again, which is nobody's progress.
+            if done > entry.reported_tokens:
+                entry.reported_tokens = done
                 events.append(PrefillEvent(chunk.sequence.request_id, done, chunk.sequence.prompt_tokens))
             if chunk.wants_logits:
                 events += self._next_token(entry, next(rows), now)

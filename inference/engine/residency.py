@@ -72,9 +72,10 @@ class Residency:
             should_stop: asked before each tensor.
             before_unload: called when another resident model is about to leave, to end its requests.
 
+        Where `should_stop` says so, nothing is resident afterwards.
+
         Raises:
             InferenceError: refused, and what was resident still is; or failed on the way, and nothing is.
-            LoadStopped: `should_stop` said so; nothing is resident.
         """
         if self.engine is not None and self.model == model:
             self._enter(ModelState.READY, model, progress=1.0)
@@ -97,13 +98,13 @@ class Residency:
         self._lock.release()
         self._enter(ModelState.EMPTY, "")
 
-    def fail(self, error: InferenceError) -> None:
+    def fail(self, model: str, error: InferenceError) -> None:
         """After a failure of `load` that nobody foresaw: what was not touched stays, else nothing is resident."""
         if self.state is ModelState.READY:
-            self._refuse(self.model, error)
+            self._refuse(model, error)
         else:
             self.engine, self._memory = None, None
-            self._fail(self.model, error)
+            self._fail(model, error)
 
     def _plan_or_refuse(self, model: str) -> Loadable:
         memory = self._memory
@@ -135,7 +136,7 @@ class Residency:
             self.engine = planned.load(on_progress, should_stop)
         except LoadStopped:
             self.unload()
-            raise
+            return
         except MemoryError:
             error = OutOfMemoryError(
                 planned.memory.total_bytes, 0, "The system gave less than it had promised. Close other programs."

@@ -24,6 +24,7 @@ from inference.request import (
     FailedEvent,
     GenerationRequest,
     ModelEvent,
+    ModelState,
     RequestEvent,
     Usage,
 )
@@ -221,33 +222,30 @@ class Worker:
 
     def _follow_target(self) -> None:
         """Loads what is asked for, or the default model where a request waits for one."""
-        if self._ending:
+        model = self._target
+        if self._ending or (model is None and not (self._pending and self._engine is None)):
             return
         try:
-            if self._target is None and self._pending and self._engine is None:
-                default = self._default_model
-                self._target = default if isinstance(default, str) else default()
-            if self._target is not None:
-                self._load(self._target)
+            if model is None:
+                model = self._default_model if isinstance(self._default_model, str) else self._default_model()
+            self._load(model)
         except InferenceError as error:
             self._fail_waiting(error)
         except Exception as error:  # noqa: BLE001 - see _run
             _log_error("A load", error)
             failure = _unforeseen("loading the model", error)
-            if self._residency is not None:
-                self._residency.fail(failure)
+            if self._residency is None:
+                self._notify(ModelEvent(ModelState.FAILED, model or "", error=failure))
+            else:
+                self._residency.fail(model or "", failure)
             self._fail_waiting(failure)
 
     def _load(self, model: str) -> None:
-        if self._residency is None:
-            self._residency = self._open_residency(self._options, self._notify)
-        from inference.engine.decoder import LoadStopped
-
         self._loading, self._target, self._stopping_load = model, None, False
         try:
+            if self._residency is None:
+                self._residency = self._open_residency(self._options, self._notify)
             self._residency.load(model, self._should_stop_loading, self._cancel_running)
-        except LoadStopped:
-            log.info("A load was stopped.")
         finally:
             self._loading = ""
 
