@@ -1,0 +1,168 @@
+"""The command line as a user types it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app import ask, cli
+from app.cli import app
+from app.engine_client import FakeClient, ScriptedAnswer
+from app.instance import InstanceServer
+
+runner = CliRunner()
+
+
+class Engine(FakeClient):
+    """Plays at once what is submitted."""
+
+    def submit(self, request, listener) -> None:
+        super().submit(request, listener)
+        self.play()
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    made = Engine(ScriptedAnswer("An ", "answer."))
+    monkeypatch.setattr(ask, "open_worker", lambda model: made)
+    return made
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["ask", "--help"], ["models", "pull", "--help"]])
+def test_help(arguments: list[str]) -> None:
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0
+    assert "Usage: " in result.output
+
+
+def test_version(project_root: Path) -> None:
+    result = runner.invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.output.startswith("deskinfer 0.")
+
+
+def test_ask_streams_to_standard_output(engine: Engine) -> None:
+    result = runner.invoke(app, ["ask", "--temperature", "0.5", "--max-new-tokens", "7", "why", "not?"])
+    assert (result.exit_code, result.stdout) == (0, "An answer.\n")
+    (request,) = engine.submitted
+    assert request.messages[-1].content == "why not?"
+    assert (request.sampling.temperature, request.sampling.max_new_tokens) == (0.5, 7)
+
+
+def test_ask_with_an_action_reads_standard_input(engine: Engine) -> None:
+    result = runner.invoke(app, ["ask", "-a", "summarize", "-"], input="The shop opens on Monday.")
+    assert result.exit_code == 0
+    assert "The shop opens on Monday." in engine.submitted[0].messages[-1].content
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ask", "-a", "sumarize", "x"], "Did you mean summarize?"),
+        (["ask", "--temperature", "99", "x"], "between 0 and 10"),
+        (["models", "where", "no-such-model"], "There is no model 'no-such-model'"),
+        (["models", "verify", "no-such-model"], "There is no model 'no-such-model'"),
+        (["models", "remove", "no-such-model"], "There is no model 'no-such-model'"),
+        (["models", "pull", "no-such-model"], "There is no model 'no-such-model'"),
+        (["bench", "--prompt", "many"], "no list of whole numbers"),
+        (["--action", "summarize"], "DeskInfer does not run. Start it first: deskinfer run"),
+    ],
+)
+def test_failures_are_one_line_and_a_status(engine: Engine, arguments: list[str], message: str) -> None:
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stderr.startswith("deskinfer: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["--action", "translate"], {"command": "action", "action": "translate", "source": "selection"}),
+        (["--action", "todos", "--clipboard"], {"command": "action", "action": "todos", "source": "clipboard"}),
+    ],
+)
+def test_action_reaches_the_running_app(arguments: list[str], command: dict[str, str]) -> None:
+    received = []
+
+    def handle(message, reply) -> None:
+        received.append(message)
+        reply.send({"ok": True})
+        reply.close()
+
+    server = InstanceServer(handle)
+    try:
+        result = runner.invoke(app, arguments)
+    finally:
+        server.close()
+    assert result.exit_code == 0
+    assert received == [command]
+
+
+def test_refusal_of_the_running_app_is_shown() -> None:
+    def handle(message, reply) -> None:
+        raise LookupError("There is no action 'x'.")
+
+    server = InstanceServer(handle)
+    try:
+        result = runner.invoke(app, ["--action", "x"])
+    finally:
+        server.close()
+    assert result.exit_code == 1
+    assert "There is no action 'x'." in result.stderr
+
+
+def test_run_without_a_display_shows_the_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Engine(ScriptedAnswer("An answer."))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(cli.sys, "platform", "linux")
+    monkeypatch.setattr("app.engine_setup.open_worker", lambda model: made)
+    result = runner.invoke(app, ["run"])
+    assert result.exit_code == 0
+    for title in ("Summarize", "Translate", "Rewrite", "To-dos", "总结", "翻译"):
+        assert f"== {title} ==" in result.stdout
+    assert result.stdout.count("An answer.") == 6
+    assert "no display" in result.stderr
+
+
+def test_models_list_names_every_model_and_its_license() -> None:
+    result = runner.invoke(app, ["models", "list"])
+    assert result.exit_code == 0
+    assert "qwen2.5-coder-1.5b-instruct" in result.stdout
+    assert "Qwen Research License" in result.stdout
+    assert "non-commercial" in result.stdout
+
+
+PIPE = """
+import sys
+from app import ask, cli
+from app.engine_client import FakeClient, ScriptedAnswer
+class Engine(FakeClient):
+    def submit(self, request, listener):
+        super().submit(request, listener)
+        self.play()
+ask.open_worker = lambda model: Engine(ScriptedAnswer(*["a line of text\\n"] * 20000))
+sys.argv = ["deskinfer", "ask", "x"]
+cli.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
+def test_reader_that_leaves_ends_the_answer_quietly(project_root: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PIPE], cwd=project_root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"a line of text\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(20) == 130

@@ -1,0 +1,71 @@
+"""The doctor's page: whole on a healthy machine, useful on a broken one, and without anything private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import doctor
+from app.doctor import SECTIONS, page, shorten_home
+from app.engine_setup import load_settings
+from app.paths import config_dir
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the section that builds a backend."""
+    monkeypatch.setattr(doctor, "SECTIONS", {name: each for name, each in SECTIONS.items() if name != "Engine"})
+
+
+@pytest.mark.usefixtures("quick")
+def test_page_has_every_section_and_no_failure() -> None:
+    text = page()
+    for title in doctor.SECTIONS:
+        assert f"{title}:\n  " in text
+    assert "could not be completed" not in text
+    assert "PySide6-Essentials 6." in text
+
+
+@pytest.mark.usefixtures("quick")
+def test_broken_settings_and_actions_are_named() -> None:
+    (config_dir() / "actions").mkdir(parents=True)
+    (config_dir() / "actions" / "mine.toml").write_text("order = ")
+    (config_dir() / "settings.toml").write_text('[engine]\nthreads = "many"\n')
+    text = page()
+    assert "PROBLEM: mine.toml" in text
+    assert "engine.threads is 'many'" in text
+
+
+def test_a_section_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Iterator[str]:
+        yield "half"
+        raise OSError("disk gone")
+
+    monkeypatch.setattr(doctor, "SECTIONS", {"One": broken, "Two": lambda: iter(["fine"])})
+    assert page().splitlines() == [
+        "One:",
+        "  half",
+        "  PROBLEM: this section could not be completed (OSError: disk gone)",
+        "Two:",
+        "  fine",
+    ]
+
+
+def test_home_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: Path("/srv/people/jane"))
+    assert shorten_home("at /srv/people/jane/x") == "at ~/x"
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+    assert shorten_home("/usr") == "/usr"
+
+
+@pytest.mark.slow
+def test_engine_section_names_kernels_and_backend() -> None:
+    lines = list(doctor.engine())
+    assert any(line.startswith("chosen: ") for line in lines)
+    assert any("kernels" in line for line in lines)
+
+
+def test_settings_of_a_fresh_user_have_no_problem() -> None:
+    assert load_settings().problems == []
