@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("app", "inference", "kernels")
 
 MAX_FILE_LINES = 400
+# A test file mirrors one file, however many cases that has.
+MAX_TEST_FILE_LINES = 800
 MAX_FUNCTION_LINES = 50
 # "file" or "file::function" -> the reason why it may be longer.
 LONGER: dict[str, str] = {
@@ -28,7 +30,7 @@ LONGER: dict[str, str] = {
 BROAD_HANDLERS = {
     "inference/engine/worker.py": "the worker loop: a request that fails must not end the thread",
     "app/qt/bridge.py": "the excepthook of the windows",
-    "inference/text/vocabulary.py": "the tokenizers library raises nothing narrower; becomes a ModelFormatError",
+    "inference/text/text_encoder.py": "the tokenizers library raises nothing narrower; becomes a ModelFormatError",
 }
 
 # Distribution -> import name, where they differ.
@@ -240,12 +242,16 @@ def test_links_between_documents_lead_somewhere() -> None:
 # -- sizes and handlers -----------------------------------------------------------------------------------------------
 
 
+def limit_of(name: str) -> int:
+    return MAX_TEST_FILE_LINES if name.startswith("tests/") else MAX_FILE_LINES
+
+
 def test_file_lengths() -> None:
     sizes = {
         name_of(path): len(path.read_text(encoding="utf-8").splitlines())
         for path in (*python_files(*PACKAGES, "installer", "tests"), *sorted((ROOT / "kernels").rglob("*.[ch]")))
     }
-    assert {name: n for name, n in sizes.items() if n > MAX_FILE_LINES and name not in LONGER} == {}
+    assert {name: n for name, n in sizes.items() if n > limit_of(name) and name not in LONGER} == {}
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -276,7 +282,7 @@ def test_function_lengths() -> None:
 def test_reasons_for_length_are_still_needed() -> None:
     needed = set()
     for path in (*python_files(*PACKAGES, "installer", "tests"), *sorted((ROOT / "kernels").rglob("*.[ch]"))):
-        if len(path.read_text(encoding="utf-8").splitlines()) > MAX_FILE_LINES:
+        if len(path.read_text(encoding="utf-8").splitlines()) > limit_of(name_of(path)):
             needed.add(name_of(path))
         if path.suffix == ".py":
             long = (f for f in functions(path) if code_lines(f) > MAX_FUNCTION_LINES)
