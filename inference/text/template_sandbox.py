@@ -160,6 +160,16 @@ def _bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return bounded
 
 
+def _bounded_format(text: str, function: Callable[..., str]) -> Callable[..., str]:
+    @functools.wraps(function)
+    def bounded(*arguments: Any, **options: Any) -> str:
+        _check_arguments("format", text, ())
+        _budget().measure([arguments, options])
+        return function(*arguments, **options)
+
+    return bounded
+
+
 class _Generation(Extension):
     """`{% generation %}` marks the assistant's words for training; here it changes nothing."""
 
@@ -209,6 +219,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             _check_arguments("format", left, ())
             _budget().measure(right)
         return super().call_binop(context, operator, left, right)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """Checks the widths that a text's format method is given."""
+        wrapped = super().wrap_str_format(value)
+        return None if wrapped is None else _bounded_format(value.__self__, wrapped)
 
     def call(__self, __context: Context, __obj: Any, *arguments: Any, **options: Any) -> Any:
         """Checks the methods of texts before they run."""

@@ -75,7 +75,8 @@ ESCAPES = (
 def test_is_stopped_within_seconds(name: str) -> None:
     template = ChatTemplate({**ENDLESS, **HUGE}[name])
     start = time.monotonic()
-    with pytest.raises(ModelFormatError, match="chat template"):
+    # A failure of another kind would mean that only the memory's end stopped it.
+    with pytest.raises(ModelFormatError, match="was stopped" if name in HUGE else "was stopped|fails"):
         template.render(CHAT)
     # Far above what it takes, far below for ever.
     assert time.monotonic() - start < 20
