@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from logging.handlers import RotatingFileHandler
 
 from PySide6.QtCore import QTimer
@@ -70,6 +71,12 @@ def build_worker(settings: Settings) -> tuple[EngineClient, Callable[[], str]]:
     return Worker(options, default_model), default_model
 
 
+def has_display(environment: Mapping[str, str], platform: str = sys.platform) -> bool:
+    """Whether Qt can show windows; without a display it would abort the process instead of saying so."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return not platform.startswith("linux") or any(environment.get(name) for name in names)
+
+
 def set_up_log() -> None:
     """Warnings and errors go to a small file; prompts, selections and answers never get there."""
     try:
@@ -112,6 +119,12 @@ def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = b
     status = reach_running(command)
     if status is not None:
         return status
+    if not has_display(os.environ):
+        sys.stderr.write(
+            "There is no display here, so the app cannot show its tray icon. Start it in a desktop session, or use"
+            " `deskinfer ask` in the terminal.\n"
+        )
+        return 2
     set_up_log()
     qt = QApplication(sys.argv[:1])
     qt.setApplicationName("deskinfer")

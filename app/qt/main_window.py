@@ -29,7 +29,7 @@ from app.qt.status import Status
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, style_sheet
 from app.translation import Translator
 
-DEFAULT_SIZE = QSize(560, 560)
+DEFAULT_SIZE = QSize(560, 640)
 MINIMUM_SIZE = QSize(440, 420)
 STATE_ICON_PX = 24
 ACTIONS_PER_ROW = 4
@@ -205,8 +205,8 @@ class MainWindow(QWidget):
             keys = _label(status.hotkey, "keys", wraps=False)
             sentence = self._state_sentence(status)
             state = _label(f"{_SIGNS[status.state]} {sentence}", self._state_role(status))
-            self._hotkey_grid.addWidget(_label(status.title, wraps=False), row, 0, Qt.AlignmentFlag.AlignTop)
-            self._hotkey_grid.addWidget(keys, row, 1, Qt.AlignmentFlag.AlignTop)
+            self._hotkey_grid.addWidget(_label(status.title, wraps=False), row, 0)
+            self._hotkey_grid.addWidget(keys, row, 1, Qt.AlignmentFlag.AlignLeft)
             self._hotkey_grid.addWidget(state, row, 3)
         self._limits.setText("\n".join(limits))
         self._limits.setVisible(bool(limits))

@@ -51,6 +51,9 @@ def _label(role: str = "") -> QLabel:
 class NoticePanel(QWidget):
     """Shows a Notice.
 
+    Attributes:
+        shown: the last one.
+
     Signals:
         accepted: its button was pressed.
     """
@@ -59,6 +62,7 @@ class NoticePanel(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.shown = Notice("")
         self._heading, self._text, self._quote = _label(), _label("muted"), _label()
         self._heading.setFont(scaled(self.font(), 1.0, QFont.Weight.DemiBold))
         self._quote_box = QFrame()
@@ -82,6 +86,7 @@ class NoticePanel(QWidget):
 
     def show_notice(self, notice: Notice) -> None:
         """Replaces what is shown."""
+        self.shown = notice
         self._heading.setText(("⚠ " if notice.is_error else "") + notice.heading)
         self._heading.setProperty("role", "danger" if notice.is_error else "")
         self._heading.style().unpolish(self._heading)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QTextBlockFormat, QTextCursor, QTextOption
+from PySide6.QtGui import QFontInfo, QKeyEvent, QKeySequence, QTextBlockFormat, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
-from app.qt.theme import LINE_HEIGHT_PERCENT
+from app.qt.theme import LINE_HEIGHT_EM
 
 # Within this distance of the end the view counts as being at the end.
 SLACK_PX = 6
@@ -42,8 +42,6 @@ class StreamView(QTextEdit):
         option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.document().setDefaultTextOption(option)
-        self._block = QTextBlockFormat()
-        self._block.setLineHeight(LINE_HEIGHT_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         self._is_following = True
         self._moves_itself = False
         bar = self.verticalScrollBar()
@@ -60,8 +58,11 @@ class StreamView(QTextEdit):
     def clear_text(self) -> None:
         """Empties the view and follows again."""
         self.clear()
-        cursor = QTextCursor(self.document())
-        cursor.setBlockFormat(self._block)
+        # A minimum, since fonts for Chinese are taller than those for Latin letters and stand in one text with them.
+        block = QTextBlockFormat()
+        height_px = LINE_HEIGHT_EM * QFontInfo(self.font()).pixelSize()
+        block.setLineHeight(height_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+        QTextCursor(self.document()).setBlockFormat(block)
         self._is_following = True
 
     def append_text(self, text: str) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QFont, QPalette
 
 # One scale of distances for every window, in device-independent pixels.
 SPACE_XS, SPACE_S, SPACE_M, SPACE_L = 4, 8, 12, 16
-LINE_HEIGHT_PERCENT = 130.0
+LINE_HEIGHT_EM = 1.5
 MIN_CONTRAST = 4.5
 # Takes the place of a desktop's accent that is grey, with which the first choice would look like a disabled button.
 BRAND_ACCENT = "#5563de"

@@ -12,6 +12,7 @@ from app.commands import Command, CommandRegistry
 from app.qt.icons import tray_icon
 from app.qt.status import Status, TrayState, gibibytes
 from app.translation import Translator
+from inference.request import ModelState
 
 APP_TITLE = "DeskInfer"
 AVAILABILITY_CHECK_MS = 3000
@@ -89,6 +90,7 @@ class Tray(QObject):
             self.icon.setIcon(self._icons[status.tray_state])
         self._status = status
         self._refresh_text()
+        self._refresh_enabled()
 
     def set_hotkeys(self, hotkeys: Mapping[str, str]) -> None:
         """Shows the combinations that work, by command id."""
@@ -124,6 +126,7 @@ class Tray(QObject):
                 clipboard_menu.addAction(self._action(command, clipboard_menu))
             else:
                 self.menu.addAction(self._action(command, self.menu))
+        self._refresh_enabled()
 
     def _action(self, command: Command, menu: QMenu) -> QAction:
         action = QAction(command.title.replace("&", "&&"), menu)
@@ -132,6 +135,15 @@ class Tray(QObject):
             action.setShortcut(QKeySequence(self._hotkeys[command.id]))
         action.triggered.connect(lambda: QTimer.singleShot(FOCUS_RETURN_MS, self, command.handler))
         return action
+
+    def _refresh_enabled(self) -> None:
+        """Only what would change something can be chosen."""
+        usable = {
+            "model.load": self._status.model_state in (ModelState.EMPTY, ModelState.FAILED),
+            "model.unload": self._status.model_state in (ModelState.LOADING, ModelState.READY),
+        }
+        for action in self.menu.actions():
+            action.setEnabled(usable.get(action.objectName(), action.isEnabled()))
 
     def _refresh_text(self) -> None:
         sentence = self._status.sentence(self._translator)

@@ -7,7 +7,7 @@ import threading
 from PySide6.QtCore import QByteArray, QMetaObject, QMimeData, QObject, Qt, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QImage
 
-from app.qt.clipboard import QtClipboard
+from app.qt.clipboard import ClipboardSnapshot, QtClipboard
 
 FORMATS = {
     "text/html": b"<b>plain</b>",
@@ -24,7 +24,7 @@ class Peer(QObject):
         self.ours = QtClipboard()
         self.receipts = 0
         self.line = ""
-        self.snapshot = self.ours.snapshot()
+        self.snapshot = ClipboardSnapshot({})
 
     @Slot()
     def run(self) -> None:

@@ -1,0 +1,272 @@
+"""From a command to an answer and back: the flows that a user sees, with a scripted engine and a fake desktop."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from app.desktop import Window
+from app.engine_client import ScriptedAnswer
+from app.qt.clipboard import KDE_SECRET
+from app.qt.popup import PopupState
+from inference.errors import ContextOverflowError
+from inference.request import ModelEvent, ModelState, PrefillEvent
+from tests.gui.rig import EDITOR, Rig
+
+pytestmark = pytest.mark.gui
+
+MakeRig = Callable[..., Rig]
+ANSWER = ScriptedAnswer("Three ", "short ", "words.")
+
+
+def _run_on_selection(rig: Rig, qtbot: QtBot, action: str = "summarize", text: str = "A long text.") -> None:
+    rig.select(text)
+    submitted = len(rig.client.submitted)
+    rig.controller.run(action, "selection")
+    qtbot.waitUntil(lambda: len(rig.client.submitted) > submitted)
+
+
+def test_a_selection_is_read_answered_and_the_clipboard_comes_back(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    QGuiApplication.clipboard().setText("what lay there")
+    _run_on_selection(rig, qtbot)
+    assert rig.client.submitted[0].messages[-1].content.endswith("A long text.")
+    assert rig.clipboard.text() == "what lay there"
+    rig.play()
+    assert rig.answer_text() == "Three short words."
+    assert rig.popup.state is PopupState.FINISHED
+    assert rig.popup.title.text() == "Summarize"
+    assert "fake" in rig.popup.small_print.text()
+
+
+def test_waiting_says_what_for(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.bridge.post_event(ModelEvent(ModelState.LOADING, "m", 0.43))
+    rig.settle()
+    assert rig.popup.view.placeholderText() == "Loading m: 43 %"
+    rig.bridge.post_event(PrefillEvent(rig.client.submitted[0].request_id, 512, 1800))
+    rig.settle()
+    assert rig.popup.view.placeholderText() == "Reading 512 of 1,800 tokens"
+    assert rig.popup.progress.isVisible()
+
+
+def test_a_translation_names_both_languages(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot, "translate", "Good morning, everybody.")
+    assert rig.popup.subtitle.text() == "English → Simplified Chinese"
+
+
+def test_nothing_selected_shows_the_clipboard_and_uses_it_only_on_demand(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    QGuiApplication.clipboard().setText("yesterday's\n\n text")
+    rig.desktop.window = Window(2, "xterm", is_terminal=True)
+    rig.controller.run("summarize", "selection")
+    qtbot.waitUntil(lambda: rig.popup.state is PopupState.NOTICE)
+    assert rig.popup.isVisible()
+    assert rig.popup.notice.shown.quote == "yesterday's text"
+    assert not rig.popup.retry_button.isVisible()
+    assert rig.client.submitted == []
+    rig.popup.notice.button.click()
+    assert "yesterday's\n\n text" in rig.client.submitted[0].messages[-1].content
+    rig.play()
+    assert rig.answer_text() == "Three short words."
+
+
+def test_nothing_anywhere_says_what_to_do(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    rig.desktop.window = None
+    rig.controller.run("summarize", "selection")
+    qtbot.waitUntil(lambda: rig.popup.state is PopupState.NOTICE)
+    assert rig.popup.notice.shown.heading == "Nothing is selected"
+    assert not rig.popup.notice.button.isVisible()
+
+
+@pytest.mark.parametrize("source", ["selection", "clipboard"])
+def test_a_password_is_refused_with_the_reason(make_rig: MakeRig, qtbot: QtBot, source):
+    rig = make_rig(ANSWER)
+
+    def copy_password() -> None:
+        rig.clipboard.offer("hunter2")
+        rig.clipboard.close()  # as another program's: plain data with the marker
+
+    if source == "clipboard":
+        copy_password()
+    rig.desktop.on_copy = copy_password
+    rig.controller.run("summarize", source)
+    qtbot.waitUntil(lambda: rig.popup.state is PopupState.NOTICE)
+    assert rig.popup.notice.shown.heading == "This is a password"
+    assert "hunter2" not in rig.popup.notice.shown.text + rig.popup.notice.shown.quote
+    assert rig.client.submitted == []
+
+
+def test_an_empty_clipboard_is_named(make_rig: MakeRig):
+    rig = make_rig(ANSWER)
+    rig.controller.run("summarize", "clipboard")
+    assert rig.popup.notice.shown.heading == "The clipboard holds no text"
+
+
+def test_stop_keeps_what_has_arrived(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play_until_text()
+    rig.popup.stop_button.click()
+    rig.play()
+    assert rig.answer_text() == "Three "
+    assert rig.popup.state is PopupState.FINISHED
+    assert rig.popup.small_print.text().startswith("Stopped")
+    assert rig.popup.copy_button.isEnabled()
+
+
+def test_many_presses_end_in_one_answer_and_cancel_the_others(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    for _ in range(10):
+        _run_on_selection(rig, qtbot)
+    rig.play()
+    assert rig.client.cancelled == [request.request_id for request in rig.client.submitted[:-1]]
+    assert rig.answer_text() == "Three short words."
+
+
+def test_presses_while_a_capture_runs_start_no_second_one(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    rig.desktop.key_held = True
+    rig.select("text")
+    for _ in range(10):
+        rig.controller.run("summarize", "selection")
+    rig.desktop.key_held = False
+    qtbot.waitUntil(lambda: bool(rig.client.submitted))
+    assert len(rig.client.submitted) == 1
+    assert rig.desktop.sent == ["copy"]
+
+
+def test_closing_the_popup_cancels_the_request_and_late_tokens_are_ignored(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.popup.close()
+    assert rig.client.cancelled == [rig.client.submitted[0].request_id]
+    rig.play()
+    assert rig.answer_text() == ""
+
+
+def test_copy_is_an_ordinary_copy(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    rig.popup.copy_button.click()
+    assert rig.clipboard.text() == "Three short words."
+    assert KDE_SECRET not in QGuiApplication.clipboard().mimeData().formats()
+    assert rig.popup.copy_button.text() == "Copied"
+
+
+def test_replace_pastes_and_the_clipboard_comes_back(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    QGuiApplication.clipboard().setText("what lay there")
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    pasted: list[str] = []
+    rig.desktop.on_paste = lambda: pasted.append(QGuiApplication.clipboard().mimeData().text())
+    rig.popup.replace_button.click()
+    qtbot.waitUntil(lambda: not rig.popup.isVisible())
+    assert pasted == ["Three short words."]
+    assert rig.clipboard.text() == "what lay there"
+
+
+def test_an_answer_whose_window_has_gone_waits_in_the_popup(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    rig.desktop.window, rig.desktop.obeys_activate = Window(3, "browser"), False
+    rig.popup.replace_button.click()
+    qtbot.waitUntil(lambda: rig.popup.state is PopupState.NOTICE)
+    assert rig.popup.notice.shown.heading == "The text was not replaced"
+    assert rig.answer_text() == "Three short words."
+    assert rig.popup.view.isVisible()
+    assert rig.popup.copy_button.isEnabled()
+    assert rig.desktop.sent == ["copy"]
+
+
+def test_terminals_and_our_own_window_cannot_be_replaced(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    rig.controller.run_text("summarize", "typed by the user")
+    rig.play()
+    assert not rig.popup.replace_button.isEnabled()
+    assert "no other window" in rig.popup.replace_button.toolTip()
+    rig.desktop.window = Window(2, "xterm", is_terminal=True)
+    QGuiApplication.clipboard().setText("text")
+    rig.controller.run("summarize", "clipboard")
+    rig.play()
+    assert not rig.popup.replace_button.isEnabled()
+
+
+def test_replace_is_possible_only_once_the_answer_is_whole(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play_until_text()
+    assert not rig.popup.replace_button.isEnabled()
+    rig.play()
+    assert rig.popup.replace_button.isEnabled()
+
+
+def test_an_error_is_shown_with_its_cure_and_can_be_retried(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ScriptedAnswer(error=ContextOverflowError(9120, 4096)), ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    notice = rig.popup.notice.shown
+    assert notice.is_error
+    assert "9,120" in notice.text
+    assert "Select a shorter text" in notice.text
+    rig.popup.retry_button.click()
+    rig.play()
+    assert rig.answer_text() == "Three short words."
+
+
+def test_an_error_in_the_middle_keeps_the_text(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ScriptedAnswer("Half", error=ContextOverflowError(1, 1)))
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    assert rig.popup.view.isVisible()
+    assert rig.answer_text() == "Half"
+    assert rig.popup.notice.isVisible()
+
+
+def test_retry_asks_the_same_again(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    rig.popup.retry_button.click()
+    first, second = rig.client.submitted
+    assert first.messages == second.messages
+    assert first.request_id != second.request_id
+
+
+def test_an_action_in_the_focused_popup_works_on_its_text(make_rig: MakeRig, qtbot: QtBot, monkeypatch):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    monkeypatch.setattr(rig.popup, "isActiveWindow", lambda: True)
+    rig.controller.run("translate", "selection")
+    assert "A long text." in rig.client.submitted[-1].messages[-1].content
+    rig.play()
+    rig.popup.view.selectAll()
+    rig.controller.run("rewrite", "selection")
+    assert "Three short words." in rig.client.submitted[-1].messages[-1].content
+    assert rig.desktop.sent == ["copy"]
+
+
+def test_busy_is_told_once_for_each_request(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    seen: list[bool] = []
+    rig.controller.busy_changed.connect(seen.append)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    assert seen == [True, False]
+
+
+def test_the_popup_opens_late_enough_not_to_disturb_a_quick_capture(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    rig.desktop.key_held = True
+    rig.controller.run("summarize", "selection")
+    assert rig.shown == 0
+    qtbot.waitUntil(lambda: rig.shown == 1, timeout=150)
+    assert rig.desktop.window == EDITOR
