@@ -139,6 +139,8 @@ def _check_arguments(name: str, text: object, arguments: Iterable[object]) -> No
     elif name == "replace" and isinstance(text, str) and len(arguments) >= 2:
         old, new = str(arguments[0]), str(arguments[1])
         _budget().check(len(text) + text.count(old) * len(new))
+    elif name == "join" and isinstance(text, str | list) and arguments:
+        _budget().check(len(text) * len(str(arguments[0])))
     elif name == "format" and isinstance(text, str) and re.search(r"\d{4}|\*|:[^}]*{", text):
         raise BudgetError("it formats with widths over 999 or computed ones")
 

@@ -15,8 +15,8 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from transformers.convert_slow_tokenizer import TikTokenConverter
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
-from inference.errors import ModelNotFoundError
 from inference.formats.model_file import open_model
+from inference.formats.model_store import ModelStore
 from inference.text.tokenizer_data import TokenizerData
 
 SAMPLES = {
@@ -151,14 +151,9 @@ REAL_MODELS = ("smollm2-135m-instruct", "qwen2.5-coder-0.5b-instruct", "qwen2.5-
 
 def real_data(model_id: str) -> TokenizerData:
     """The vocabulary of a model in the store; skips where it has not been fetched."""
-    from inference.formats.model_store import ModelStore
-
-    try:
-        path = ModelStore().where(model_id)
-    except ModelNotFoundError:
-        path = None
-    if path is None or not path.exists():
-        pytest.skip(f"{model_id} is not in the model store; deskinfer models pull {model_id}")
+    path = ModelStore().where(model_id)
+    if not path.exists():
+        pytest.skip(f"{model_id} is not in the model store; fetch it: deskinfer models pull {model_id}")
     source = open_model(path)
     try:
         return source.tokenizer_data()
