@@ -152,6 +152,49 @@ class XDisplay:
         atom = core.InternAtom(False, len("_NET_SYSTEM_TRAY_S0"), "_NET_SYSTEM_TRAY_S0").reply().atom
         return int(core.GetSelectionOwner(atom).reply().owner)
 
+    def tray_icons(self) -> int:
+        """How many icons are in the tray."""
+        return self._icons_below(self._root)
+
+    def _icons_below(self, window: int) -> int:
+        import xcffib
+        import xcffib.xproto
+
+        core, name = self._connection.core, "_XEMBED_INFO"
+        atom = core.InternAtom(False, len(name), name).reply().atom
+        try:
+            if core.GetProperty(False, window, atom, 0, 0, 2).reply().type:
+                viewable = xcffib.xproto.MapState.Viewable
+                return int(core.GetWindowAttributes(window).reply().map_state == viewable)
+            return sum(self._icons_below(child) for child in core.QueryTree(window).reply().children)
+        except xcffib.XcffibException:  # a window that has just gone
+            return 0
+
+    def time_to_next_window(self, combination: str) -> float:
+        """Milliseconds from the press of a combination's last key until the next window is on the screen."""
+        import xcffib
+        import xcffib.xproto
+
+        watcher: Any = xcffib.connect(display=self.name)
+        attributes, mask = xcffib.xproto.CW.EventMask, xcffib.xproto.EventMask.SubstructureNotify
+        watcher.core.ChangeWindowAttributesChecked(self._root, attributes, [mask]).check()
+        *modifiers, key = combination.split("+")
+        self.press(*modifiers)
+        begin = time.monotonic()
+        self.press(key)
+        deadline = begin + WAIT_TIMEOUT_S
+        while not isinstance(watcher.poll_for_event(), xcffib.xproto.MapNotifyEvent):
+            if time.monotonic() > deadline:
+                pytest.fail("no window came")
+            if time.monotonic() > begin + 0.03 and modifiers:
+                self.release(key, *reversed(modifiers))
+                modifiers = []
+            time.sleep(0.0005)
+        end = time.monotonic()
+        self.release(key, *reversed(modifiers))
+        watcher.disconnect()
+        return (end - begin) * 1000
+
     def focus(self) -> int:
         """The window that gets the keys; it may follow the active window with a delay."""
         return int(self._connection.core.GetInputFocus().reply().focus)

@@ -87,7 +87,7 @@ class Editor(PipedProgram):
     def focus(self) -> None:
         """Waits until the keys go to this window, and asks for it."""
         self.display.run("xdotool", "windowactivate", str(self.window_id))
-        wait_for(lambda: self.ask("state")["active"], "the editor's focus")
+        wait_for(lambda: self.ask("state")["active"] and self.display.focus() == self.window_id, "the editor's focus")
 
     def select_all(self, text: str) -> None:
         """Holds this text and selects all of it, by keys."""

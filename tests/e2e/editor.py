@@ -24,7 +24,17 @@ class Editor(QPlainTextEdit):
         self.setWindowTitle(title)
         self.resize(500, 300)
         self.keys: list[str] = []
+        self.secret = ""
         self.installEventFilter(self)
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """What a copy puts on the clipboard."""
+        if not self.secret:
+            return super().createMimeDataFromSelection()
+        content = QMimeData()
+        content.setText(self.secret)
+        content.setData("x-kde-passwordManagerHint", b"secret")
+        return content
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.KeyPress:
@@ -45,6 +55,9 @@ class Editor(QPlainTextEdit):
                 for name, data in command["formats"].items():
                     content.setData(name, base64.b64decode(data))
                 clipboard.setMimeData(content)
+            case "copy_as_secret":
+                self.secret = command["text"]
+                self.setPlainText(command["text"])
             case "clipboard":
                 content = clipboard.mimeData()
                 return {name: base64.b64encode(content.data(name).data()).decode() for name in content.formats()}

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QPoint, QTimer
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from app.__main__ import build_worker, main
 from app.engine_client import EngineClient, FakeClient, RequestListener, ScriptedAnswer
@@ -90,7 +90,10 @@ class Observer:
                 return _popup_state()
             case "window":
                 window = _find(MainWindow)
-                return {"visible": window is not None and window.isVisible()}
+                if window is None:
+                    return {"visible": False, "texts": []}
+                texts = [label.text() for label in window.findChildren(QLabel) if label.isVisible()]
+                return {"visible": window.isVisible(), "texts": texts}
             case "reading":
                 reading = self._client.reading()
                 return {"state": reading.state.value, "model": reading.model, "running": reading.running}
@@ -99,11 +102,13 @@ class Observer:
             case "gap_ms":
                 gap, self._longest_gap_s = self._longest_gap_s, 0.0
                 return gap * 1000
-            case "take_focus":
-                popup = _find(Popup)
-                assert popup is not None
-                popup.take_focus()
+            case "reload":
+                self._client.unload()
+                self._client.load(command["model"])
                 return True
+            case "close_popup":
+                popup = _find(Popup)
+                return popup is not None and popup.close()
         raise ValueError(command)
 
 
@@ -125,7 +130,7 @@ def _popup_state() -> dict[str, Any]:
         "state": popup.state.name.lower(),
         "title": popup.windowTitle(),
         "text": popup.view.toPlainText(),
-        "notice": [label.text() for label in popup.notice.findChildren(type(popup.small_print)) if label.isVisible()],
+        "notice": [label.text() for label in popup.notice.findChildren(QLabel) if label.isVisible()],
         "small_print": popup.small_print.text(),
         "buttons": buttons,
         "active": popup.isActiveWindow(),
