@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -60,8 +62,8 @@ def test_threads_side_by_side(trained: Any, samples: dict[str, str]) -> None:
     assert results == {name: trained.ids(text) for name, text in samples.items()}
 
 
-def test_windows_do_not_stand_still_while_a_vocabulary_loads(real: Any) -> None:
-    """Another thread keeps running: the interpreter's lock is never held long."""
+def worst_gap_s(work: Callable[[], object]) -> float:
+    """The longest time for which another thread could not run."""
     gaps: list[float] = []
     done = threading.Event()
 
@@ -76,10 +78,21 @@ def test_windows_do_not_stand_still_while_a_vocabulary_loads(real: Any) -> None:
     thread = threading.Thread(target=beat)
     thread.start()
     try:
-        tokenizer = Tokenizer.from_data(real.from_pieces)
-        tokenizer.encode_text("The quick brown fox. " * 5000)
+        work()
     finally:
         done.set()
         thread.join()
-    # 240 ms and more where the library builds the model; the median machine here stays under 40.
-    assert max(gaps) < 0.15
+    return max(gaps)
+
+
+def test_windows_do_not_stand_still_while_a_vocabulary_loads(real: Any) -> None:
+    def load() -> None:
+        Tokenizer.from_data(real.from_pieces).encode_text("The quick brown fox. " * 5000)
+
+    gc.collect()
+    gc.freeze()  # the heap of a whole test session is not this test's
+    try:
+        # 240 ms and more where the library builds the model, under 40 as it is; a busy machine adds to single attempts.
+        assert any(worst_gap_s(load) < 0.1 for _ in range(5))
+    finally:
+        gc.unfreeze()
