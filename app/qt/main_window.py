@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QFont
+from PySide6.QtGui import QCloseEvent, QFont, QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -84,7 +84,7 @@ class MainWindow(QWidget):
         self._build()
         self.setMinimumSize(MINIMUM_SIZE)
         self.resize(DEFAULT_SIZE)
-        self.setStyleSheet(style_sheet(colors_of(self.palette())))
+        self.setStyleSheet(style_sheet(colors_of(QGuiApplication.palette())))
 
     # --- construction -------------------------------------------------------------------------------------------
 
@@ -243,11 +243,11 @@ class MainWindow(QWidget):
     def _on_action(self, action_id: str) -> None:
         self.action_requested.emit(action_id, self.field.toPlainText())
 
-    def changeEvent(self, event: QEvent) -> None:
+    def event(self, event: QEvent) -> bool:
         """Follows the desktop between light and dark."""
-        super().changeEvent(event)
         if event.type() is QEvent.Type.ApplicationPaletteChange:
-            self.setStyleSheet(style_sheet(colors_of(self.palette())))
+            self.setStyleSheet(style_sheet(colors_of(QGuiApplication.palette())))
+        return super().event(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Hides the window, or ends the program where the window is all there is of it."""

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QFont, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QFont, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.qt.frameless import FramelessWindow
@@ -297,15 +297,15 @@ class Popup(FramelessWindow):
         self.setGeometry(rect)
 
     def _apply_theme(self) -> None:
-        colors = colors_of(self.palette())
+        colors = colors_of(QGuiApplication.palette())
         self.setStyleSheet(style_sheet(colors))
         self.close_button.setIcon(svg_icon("close", colors.muted))
 
-    def changeEvent(self, event: QEvent) -> None:
+    def event(self, event: QEvent) -> bool:
         """Follows the desktop between light and dark."""
-        super().changeEvent(event)
         if event.type() is QEvent.Type.ApplicationPaletteChange and hasattr(self, "close_button"):
             self._apply_theme()
+        return super().event(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Hides the popup and reports it."""

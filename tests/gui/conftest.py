@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.desktop import DesktopSession
@@ -16,10 +17,18 @@ from app.translation import Translator
 from tests.gui.rig import EDITOR, FakeGrabber, Rig
 
 
+OFF_SCREEN_WARNINGS = ("This plugin does not support raise", "No such signal .*systemTrayWindowChanged")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What Qt's off-screen platform cannot do is no defect of ours."""
     for item in items:
-        item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support raise", extend=True))
+        item.add_marker(pytest.mark.qt_log_ignore(*OFF_SCREEN_WARNINGS, extend=True))
+
+
+@pytest.fixture(autouse=True)
+def with_application(qapp: QApplication) -> None:
+    """Pictures and windows need an application."""
 
 
 @pytest.fixture

@@ -1,0 +1,205 @@
+"""The app put together: hotkeys to answers, states, settings and actions that change while it runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from app.actions import ActionRegistry
+from app.desktop import DesktopSession
+from app.engine_client import FakeClient, ScriptedAnswer
+from app.qt.application import Application
+from app.qt.bridge import Bridge
+from app.qt.popup import PopupState
+from app.qt.status import TrayState
+from app.setting_registry import setting_registry
+from app.settings import Settings
+from app.translation import Translator, UserText
+from inference.errors import OutOfMemoryError
+from tests.gui.rig import FakeGrabber
+
+pytestmark = pytest.mark.gui
+
+MY_ACTION = """
+order = 5
+hotkey = "Ctrl+Shift+9"
+[title]
+en = "Shout"
+[prompt.en]
+system = ""
+user = "{text}!"
+"""
+
+
+class RunningApp:
+    """An Application on a fake desktop with a scripted engine."""
+
+    def __init__(self, qtbot: QtBot, session: DesktopSession, folder: Path) -> None:
+        self.qtbot = qtbot
+        self.session = session
+        self.user_dir = folder / "actions"
+        actions = ActionRegistry(user_dir=self.user_dir)
+        self.settings = Settings.load(folder / "settings.toml", setting_registry(actions.all()))
+        self.bridge = Bridge(tick_ms=1)
+        self.client = FakeClient(ScriptedAnswer("Yes."))
+        self.app = Application(
+            settings=self.settings,
+            actions=actions,
+            translator=Translator("en"),
+            bridge=self.bridge,
+            client=self.client,
+            default_model=lambda: "default-model",
+        )
+
+    @property
+    def grabber(self) -> FakeGrabber:
+        assert isinstance(self.session.grabber, FakeGrabber)
+        return self.session.grabber
+
+    def start(self) -> "RunningApp":
+        self.app.start(self.session)
+        return self
+
+    def play(self) -> None:
+        self.client.play()
+        self.qtbot.wait(15)
+
+
+@pytest.fixture
+def running(qtbot: QtBot, fake_session: DesktopSession, tmp_path: Path) -> Iterator[RunningApp]:
+    QGuiApplication.clipboard().clear()
+    running = RunningApp(qtbot, fake_session, tmp_path)
+    yield running
+    running.app.close()
+    QGuiApplication.clipboard().clear()
+
+
+def _menu(running: RunningApp) -> list[str]:
+    return [action.objectName() for action in running.app.tray.menu.actions() if action.objectName()]
+
+
+def test_the_tray_is_there_before_anything_is_started(running: RunningApp):
+    assert running.app.tray.icon.isVisible()
+    assert "action.summarize" in _menu(running)
+    running.app.show_error("title", "text")
+    running.app.close()
+
+
+def test_a_hotkey_on_its_own_thread_leads_to_an_answer(running: RunningApp, qtbot: QtBot):
+    running.start()
+    running.play()
+    running.session.desktop.on_copy = lambda: QGuiApplication.clipboard().setText("A text.")
+    running.grabber.held["Ctrl+Shift+1"]()
+    qtbot.waitUntil(lambda: bool(running.client.submitted))
+    assert running.app.tray.icon.toolTip().splitlines()[1] == "Working: default-model"
+    running.play()
+    assert running.app.popup.view.toPlainText() == "Yes."
+    assert running.app.tray.icon.toolTip().splitlines()[1] == "Ready: default-model"
+
+
+def test_a_clipboard_hotkey_reads_the_clipboard(running: RunningApp, qtbot: QtBot):
+    running.start()
+    QGuiApplication.clipboard().setText("Copied before.")
+    running.grabber.held["Ctrl+Shift+F1"]()
+    qtbot.waitUntil(lambda: bool(running.client.submitted))
+    assert "Copied before." in running.client.submitted[0].messages[-1].content
+
+
+def test_the_popup_hotkey_gives_it_the_keyboard_only_while_it_is_open(running: RunningApp, qtbot: QtBot):
+    running.start()
+    running.grabber.held["Ctrl+Shift+5"]()
+    qtbot.wait(5)
+    assert not running.app.popup.isVisible()
+    running.app.controller.run_text("summarize", "text")
+    running.grabber.held["Ctrl+Shift+5"]()
+    qtbot.waitUntil(running.app.popup.isActiveWindow)
+
+
+def test_a_failed_load_is_shown_and_the_next_action_tries_again(running: RunningApp, qtbot: QtBot):
+    running.client.load_error = OutOfMemoryError(3 << 30, 1 << 30, "Close a program.")
+    running.start()
+    running.play()
+    assert running.app.tray._status.tray_state is TrayState.ERROR
+    assert "Close a program." in running.app.window.message.text()
+    assert running.app.window.isVisible()
+    running.client.load_error = None
+    running.app.controller.run_text("summarize", "text")
+    running.play()
+    assert running.app.popup.state is PopupState.FINISHED
+    assert running.app.window.message.text() == ""
+
+
+def test_without_a_tray_the_window_comes_by_itself(running: RunningApp, qtbot: QtBot):
+    running.start()
+    qtbot.waitUntil(running.app.window.isVisible, timeout=3000)
+    assert running.app.window.no_tray.isVisible()
+
+
+def test_a_hotkey_that_is_taken_is_named_and_can_be_retried(running: RunningApp):
+    running.grabber.taken.add("Ctrl+Shift+2")
+    running.start()
+    message = running.app.window.message.text()
+    assert "Ctrl+Shift+2 (Translate): another program uses it" in message
+    assert "Ctrl+Shift+1" not in message
+    running.grabber.taken.clear()
+    running.app.window.hotkeys_retry_requested.emit()
+    assert "Ctrl+Shift+2" in running.grabber.held
+
+
+def test_limits_of_the_desktop_are_told(qtbot: QtBot, tmp_path: Path):
+    grabber = FakeGrabber()
+    grabber.taken = {f"Ctrl+Shift+{key}" for key in ("1", "2", "3", "4", "5", "F1", "F2", "F3", "F4")}
+    from app.fake_desktop import FakeDesktop
+
+    session = DesktopSession("wayland", FakeDesktop(None), grabber, (UserText("Bind the command yourself."),))
+    running = RunningApp(qtbot, session, tmp_path).start()
+    assert "Bind the command yourself." in running.app.window.message.text()
+    running.app.close()
+
+
+def test_a_changed_hotkey_is_bound_at_once(running: RunningApp):
+    running.start()
+    running.settings.set("hotkey.summarize", "Ctrl+Shift+F9")
+    assert "Ctrl+Shift+F9" in running.grabber.held
+    assert "Ctrl+Shift+1" not in running.grabber.held
+
+
+def test_a_saved_action_appears_with_menu_button_and_hotkey(running: RunningApp, qtbot: QtBot):
+    running.start()
+    running.user_dir.mkdir(parents=True)
+    (running.user_dir / "shout.toml").write_text(MY_ACTION)
+    qtbot.waitUntil(lambda: "action.shout" in _menu(running), timeout=3000)
+    assert "Ctrl+Shift+9" in running.grabber.held
+    assert "Shout" in [button.text() for button in running.app.window._action_buttons]
+    running.app.run_action("shout", "clipboard")
+    running.app.window.action_requested.emit("shout", "hello")
+    assert running.client.submitted[0].messages[-1].content.strip() == "hello!"
+
+
+def test_a_broken_action_is_named_and_can_be_corrected(running: RunningApp, qtbot: QtBot):
+    running.user_dir.mkdir(parents=True)
+    running.start()
+    (running.user_dir / "shout.toml").write_text("order = [")
+    qtbot.waitUntil(lambda: "shout.toml" in running.app.window.message.text(), timeout=3000)
+    (running.user_dir / "shout.toml").write_text(MY_ACTION)
+    qtbot.waitUntil(lambda: "action.shout" in _menu(running), timeout=3000)
+
+
+def test_settings_saved_by_another_program_take_effect(running: RunningApp, qtbot: QtBot):
+    running.start()
+    running.settings.path.write_text('[hotkey]\nsummarize = "Ctrl+Shift+F9"\n')
+    qtbot.waitUntil(lambda: "Ctrl+Shift+F9" in running.grabber.held, timeout=3000)
+
+
+def test_closing_gives_everything_back_and_may_happen_twice(running: RunningApp, qtbot: QtBot):
+    running.start()
+    running.app.controller.run_text("summarize", "text")
+    with qtbot.waitSignal(running.app.ended):
+        running.app.quit()
+    running.app.close()
+    assert running.grabber.is_closed
+    assert running.session.desktop.is_closed
+    assert running.client.cancelled == [running.client.submitted[0].request_id]
+    assert not running.app.popup.isVisible()

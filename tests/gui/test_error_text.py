@@ -1,0 +1,50 @@
+"""Errors as the user reads them: the kind, the cure, in their language."""
+
+import inspect
+
+import pytest
+
+from app.qt.error_text import error_notice
+from app.translation import Translator
+from inference import errors
+from inference.errors import ContextOverflowError, DownloadError, InferenceError, OutOfMemoryError
+
+KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, InferenceError)]
+
+
+def _example(kind: type[InferenceError]) -> InferenceError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, "The value is 3, but the limit is 2. Take a smaller one.")
+    error.__dict__.update(needed_bytes=3 << 30, free_bytes=1 << 30, prompt_tokens=9, context_tokens=4)
+    return error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_kind_of_error_has_a_heading_and_a_text(kind: type[InferenceError], language: str):
+    notice = error_notice(_example(kind), Translator(language))
+    assert notice.is_error
+    assert notice.heading
+    assert notice.text
+    if language == "zh":
+        assert any("\u4e00" <= char <= "\u9fff" for char in notice.heading)
+        assert any("\u4e00" <= char <= "\u9fff" for char in notice.text)
+
+
+def test_english_shows_the_errors_own_words():
+    assert error_notice(DownloadError("No network. Connect it."), Translator("en")).text == "No network. Connect it."
+
+
+def test_chinese_puts_the_cure_before_the_foreign_words():
+    text = error_notice(DownloadError("No network."), Translator("zh")).text
+    assert text.startswith("请检查网络")
+    assert text.endswith("No network.")
+
+
+def test_numbers_are_named():
+    notice = error_notice(ContextOverflowError(9120, 4096), Translator("zh"))
+    assert "9,120" in notice.text
+    assert "4,096" in notice.text
+    notice = error_notice(OutOfMemoryError(3 << 30, 1 << 30, "Close a program."), Translator("zh"))
+    assert "3.0 GiB" in notice.text
+    assert "1.0 GiB" in notice.text

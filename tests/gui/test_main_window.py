@@ -1,0 +1,98 @@
+"""The window: complete without a tray, honest about hotkeys, nothing cut in either language."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.actions import ActionRegistry
+from app.qt.hotkey_binding import HotkeyState, HotkeyStatus
+from app.qt.main_window import MINIMUM_SIZE, MainWindow
+from app.translation import Translator, UserText
+
+pytestmark = pytest.mark.gui
+
+STATUSES = [
+    HotkeyStatus("a", "Summarize", "Ctrl+Shift+1", HotkeyState.REGISTERED),
+    HotkeyStatus("b", "Translate", "Ctrl+Shift+2", HotkeyState.TAKEN, UserText("another program uses it")),
+    HotkeyStatus("c", "Rewrite", "Ctrl+Shift+3", HotkeyState.IMPOSSIBLE, UserText("not possible here")),
+    HotkeyStatus("d", "To-dos", "Ctrl+Shift+Q1", HotkeyState.INVALID, UserText("there is no such key")),
+]
+
+
+def _window(qtbot: QtBot, language: str = "en") -> MainWindow:
+    window = MainWindow(Translator(language))
+    qtbot.addWidget(window)
+    window.set_actions(ActionRegistry(user_dir=Path("no-such-folder")).all())
+    window.show()
+    return window
+
+
+def _labels(window: MainWindow) -> list[str]:
+    return [label.text() for label in window.findChildren(QLabel) if label.isVisible()]
+
+
+def test_the_field_feeds_the_actions(qtbot: QtBot):
+    window = _window(qtbot)
+    button = next(button for button in window.findChildren(QPushButton) if button.text() == "Summarize")
+    assert not button.isEnabled()
+    window.field.setPlainText("some text")
+    with qtbot.waitSignal(window.action_requested) as blocker:
+        button.click()
+    assert blocker.args == ["summarize", "some text"]
+
+
+def test_hotkeys_are_listed_with_state_and_reason(qtbot: QtBot):
+    window = _window(qtbot)
+    window.set_hotkeys(STATUSES, ["Wayland lets no program take a hotkey."])
+    qtbot.wait(1)
+    labels = _labels(window)
+    for expected in ("✓ works", "✗ another program uses it", "– not possible here", "✗ there is no such key"):
+        assert expected in labels
+    assert "Wayland lets no program take a hotkey." in labels
+    with qtbot.waitSignal(window.hotkeys_retry_requested):
+        window.retry_button.click()
+    window.set_hotkeys(STATUSES[:1])
+    qtbot.wait(1)
+    assert "✗ another program uses it" not in _labels(window)
+    assert not window.retry_button.isVisible()
+
+
+def test_without_a_tray_it_says_so_and_closing_ends_the_program(qtbot: QtBot):
+    window = _window(qtbot)
+    window.set_only_home(True)
+    assert any("no tray icons" in text for text in _labels(window))
+    with qtbot.waitSignal(window.quit_requested):
+        window.close()
+
+
+def test_with_a_tray_closing_only_hides_it(qtbot: QtBot):
+    window = _window(qtbot)
+    window.set_only_home(False)
+    with qtbot.waitSignal(window.hidden), qtbot.assertNotEmitted(window.quit_requested):
+        window.close()
+
+
+def test_errors_stay_until_they_are_cleared(qtbot: QtBot):
+    window = _window(qtbot)
+    window.show_message("No room")
+    assert "⚠ No room" in _labels(window)
+    window.show_message("")
+    assert not window.message.isVisible()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_is_cut_at_the_smallest_size(qtbot: QtBot, language: str):
+    window = _window(qtbot, language)
+    window.set_only_home(True)
+    window.set_hotkeys(STATUSES)
+    window.resize(MINIMUM_SIZE)
+    qtbot.wait(10)
+    for button in window.findChildren(QPushButton):
+        assert button.width() >= button.sizeHint().width(), button.text()
+    for label in window.findChildren(QLabel):
+        if label.isVisible() and label.text():
+            needed = label.heightForWidth(label.width()) if label.wordWrap() else label.sizeHint().height()
+            assert label.height() >= needed, label.text()
+            assert label.wordWrap() or label.width() >= label.sizeHint().width(), label.text()

@@ -1,0 +1,172 @@
+"""The popup as a view: what can be pressed when, what keys do, and that nothing is cut or nameless."""
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QAbstractButton, QApplication
+from pytestqt.qtbot import QtBot
+
+from app.qt.notice import Notice, preview
+from app.qt.popup import MINIMUM_SIZE, Popup, PopupState
+from app.translation import Translator
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def finished(popup: Popup) -> Popup:
+    popup.show()
+    popup.begin("Summarize")
+    popup.set_retryable(True)
+    popup.set_replaceable(True, "")
+    popup.append("An answer.")
+    popup.finish("model\n10.0 tokens/s")
+    return popup
+
+
+def _usable(popup: Popup) -> set[str]:
+    buttons = (popup.stop_button, popup.retry_button, popup.copy_button, popup.replace_button)
+    return {button.text() for button in buttons if button.isVisible() and button.isEnabled()}
+
+
+def test_what_can_be_pressed_in_each_state(popup: Popup):
+    popup.show()
+    popup.begin("Summarize")
+    popup.set_retryable(True)
+    popup.set_replaceable(True, "")
+    assert _usable(popup) == {"Stop"}
+    popup.append("An answer.")
+    assert _usable(popup) == {"Stop", "Copy"}
+    popup.finish("")
+    assert _usable(popup) == {"Try again", "Copy", "Replace"}
+    popup.begin("Translate")
+    popup.show_notice(Notice("Nothing is selected"))
+    assert _usable(popup) == {"Try again"}
+    popup.set_retryable(False)
+    assert _usable(popup) == set()
+
+
+def test_it_does_not_ask_for_the_focus(popup: Popup):
+    assert popup.testAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
+    assert popup.windowFlags() & Qt.WindowType.Tool == Qt.WindowType.Tool
+    assert popup.windowFlags() & Qt.WindowType.FramelessWindowHint
+
+
+def test_escape_closes_and_reports_it(finished: Popup, qtbot: QtBot):
+    with qtbot.waitSignal(finished.closed):
+        qtbot.keyClick(finished.view, Qt.Key.Key_Escape)
+    assert not finished.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier", "signal"),
+    [
+        (Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier, "copy_requested"),
+        (Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier, "replace_requested"),
+        (Qt.Key.Key_F5, Qt.KeyboardModifier.NoModifier, "retry_requested"),
+    ],
+)
+def test_keys_do_what_the_buttons_do(finished: Popup, qtbot: QtBot, key, modifier, signal: str):
+    finished.take_focus()
+    with qtbot.waitSignal(getattr(finished, signal)):
+        qtbot.keyClick(finished.view, key, modifier)
+
+
+def test_keys_of_buttons_that_cannot_be_pressed_do_nothing(finished: Popup, qtbot: QtBot):
+    finished.set_replaceable(False, "no window")
+    with qtbot.assertNotEmitted(finished.replace_requested, wait=50):
+        qtbot.keyClick(finished.view, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+
+
+def test_a_selection_is_copied_alone(finished: Popup, qtbot: QtBot):
+    cursor = finished.view.textCursor()
+    cursor.setPosition(0)
+    cursor.setPosition(2, cursor.MoveMode.KeepAnchor)
+    finished.view.setTextCursor(cursor)
+    with qtbot.assertNotEmitted(finished.copy_requested, wait=50):
+        qtbot.keyClick(finished.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text() == "An"
+
+
+def test_tab_reaches_every_button_and_leaves_the_text(finished: Popup, qtbot: QtBot):
+    finished.take_focus()
+    reached = []
+    for _ in range(4):
+        qtbot.keyClick(QApplication.focusWidget() or finished, Qt.Key.Key_Tab)
+        reached.append(QApplication.focusWidget())
+    expected = [finished.retry_button, finished.copy_button, finished.replace_button, finished.close_button]
+    assert reached == expected
+
+
+def test_it_stays_where_the_user_has_put_it(finished: Popup):
+    areas = [QRect(0, 0, 800, 800)]
+    finished.move(37, 41)
+    finished.show_near(QPoint(500, 500), areas)
+    assert finished.pos() == QPoint(37, 41)
+    finished.close()
+    finished.show_near(QPoint(100, 100), areas)
+    assert finished.pos() == QPoint(114, 114)
+
+
+def test_a_long_message_makes_room_for_itself(popup: Popup, qtbot: QtBot):
+    popup.show()
+    popup.resize(MINIMUM_SIZE)
+    popup.begin("Summarize")
+    popup.show_notice(Notice("Heading", "A sentence that explains. " * 12, "A quotation. " * 20, "Use this text"))
+    qtbot.wait(10)
+    button = popup.notice.button
+    bottom = button.mapTo(popup, QPoint(0, button.height())).y()
+    assert bottom < popup.height()
+    assert popup.height() > MINIMUM_SIZE.height()
+
+
+def test_progress_after_the_first_text_changes_nothing(popup: Popup):
+    popup.show()
+    popup.begin("Summarize")
+    popup.append("text")
+    popup.show_progress("Loading", 0.5)
+    assert popup.state is PopupState.STREAMING
+    assert not popup.progress.isVisible()
+
+
+def test_the_palette_decides_between_light_and_dark(popup: Popup, qtbot: QtBot):
+    before = popup.styleSheet()
+    palette = QApplication.palette()
+    dark = QPalette(palette)
+    for role in (QPalette.ColorRole.Base, QPalette.ColorRole.Window):
+        dark.setColor(role, QColor("#202124"))
+    for role in (QPalette.ColorRole.Text, QPalette.ColorRole.WindowText):
+        dark.setColor(role, QColor("#eeeeee"))
+    QApplication.setPalette(dark)
+    try:
+        qtbot.waitUntil(lambda: "#202124" in popup.styleSheet())
+    finally:
+        QApplication.setPalette(palette)
+    qtbot.waitUntil(lambda: popup.styleSheet() == before)
+
+
+def test_a_preview_is_folded_and_short():
+    assert preview("a\n\n  b\tc") == "a b c"
+    assert preview("word " * 1000, 20) == "word word word word…"
+    assert len(preview("x" * 100_000)) == 281
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_button_or_label_is_cut(qtbot: QtBot, language: str):
+    translator = Translator(language)
+    tr = translator.tr
+    popup = Popup(translator)
+    qtbot.addWidget(popup)
+    popup.show()
+    popup.begin("Translate", "English → Simplified Chinese")
+    popup.set_retryable(True)
+    popup.append("text")
+    popup.finish(f"{tr('Ended at the length limit')} · model-1.5b\n{tr('first after {seconds} s', seconds='12.3')}")
+    popup.copy_button.setText(tr("Copied"))
+    qtbot.wait(10)
+    for button in popup.findChildren(QAbstractButton):
+        if button.isVisible():
+            assert button.width() >= button.sizeHint().width(), button.text()
+            assert button.height() >= button.sizeHint().height(), button.text()
+    assert popup.title.width() >= popup.title.sizeHint().width()
+    assert popup.small_print.width() >= popup.small_print.sizeHint().width(), popup.small_print.text()
