@@ -17,6 +17,7 @@ from logging.handlers import RotatingFileHandler
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
+from app import engine_setup
 from app.actions import ActionRegistry
 from app.engine_client import EngineClient
 from app.instance import AlreadyRunningError, InstanceError, InstanceServer, Message, send_to_running
@@ -54,21 +55,7 @@ def parse(arguments: Sequence[str]) -> Message:
 
 def build_worker(settings: Settings) -> tuple[EngineClient, Callable[[], str]]:
     """The engine of this process. Its heavy libraries are imported on its own thread."""
-    from inference.engine.options import EngineOptions
-    from inference.engine.worker import Worker
-
-    options = EngineOptions(
-        backend=settings.text("engine.backend"),
-        threads=settings.integer("engine.threads") or None,
-        context_tokens=settings.integer("model.context_tokens"),
-    )
-
-    def default_model() -> str:
-        from inference.formats.catalog import default_model_id
-
-        return settings.text("model.default") or default_model_id()
-
-    return Worker(options, default_model), default_model
+    return engine_setup.build_engine(settings)
 
 
 def has_display(environment: Mapping[str, str], platform: str = sys.platform) -> bool:
