@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from inference.backends import cpu_self_check
 from inference.backends.backend import PAGE_SIZE, Batch
+from inference.backends.cpu_program import ProgramNotes
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
@@ -92,6 +93,7 @@ class CpuBackend:
         self._keys: list[int] = []
         self._values: list[int] = []
         self._held: list[Any] = []
+        self._notes = ProgramNotes()
         self._batch: Batch | None = None
         self._batch_arrays: tuple[NDArray[np.int32], ...] = ()
         reason = cpu_self_check.fault(self)
@@ -212,10 +214,32 @@ class CpuBackend:
             self._pool, self._threads, max(tokens, space.max_tokens), max(k, space.max_k), 1, 64
         )
 
-    def _run(self, op: lib.OpStruct) -> None:
+    def _execute(self, ops: Any, count: int) -> None:
         if self._closed:
             raise ContractError("The backend has been closed.")
-        self._library.run_ops(ctypes.byref(self._workspace.struct), ctypes.byref(self._step), ctypes.byref(op), 1)
+        self._library.run_ops(ctypes.byref(self._workspace.struct), ctypes.byref(self._step), ops, count)
+
+    def _run(self, op: lib.OpStruct) -> None:
+        self._execute(ctypes.byref(op), 1)
+        if self._notes.noting is not None:
+            self._notes.noting.note(op)
+
+    def _replayed(self, *key: Hashable) -> FloatArray | None:
+        """The array of a noted call; None where the call has to be made."""
+        program = self._notes.replaying
+        if program is None:
+            return None
+        out = self._notes.replayed(key)
+        if out is None:
+            # Another chain of calls than the noted one: catch up, and go on call by call.
+            self._notes.replaying = None
+            self._execute(*program.operations(self._notes.at))
+        return out
+
+    def _noted(self, key: tuple[Hashable, ...], out: FloatArray, *held: Any) -> FloatArray:
+        if self._notes.noting is not None:
+            self._notes.noting.end_call(key, out, *held)
+        return out
 
     def _take_batch(self, batch: Batch) -> None:
         """Points the step at the batch's arrays; once for each batch."""
@@ -230,26 +254,41 @@ class CpuBackend:
         step.positions, step.query_starts = arrays[0].ctypes.data, arrays[1].ctypes.data
         step.context_lengths, step.page_tables = arrays[2].ctypes.data, arrays[3].ctypes.data
         self._batch, self._batch_arrays = batch, arrays
-        if self._allocated:
+        if self._allocated and self._notes.replaying is None:
             self._reserve(step.m, 1)
             self._run(lib.OpStruct(kind=lib.OP_ROPE_ANGLES))
 
     # Operations
 
     def embed(self, table: EmbeddingTable, batch: Batch) -> FloatArray:
-        """See Backend."""
+        """See Backend. Begins a step."""
+        self._batch = None
+        if self._allocated:
+            self._notes.begin(len(batch.token_ids), len(batch.logit_rows))
         self._take_batch(batch)
         ids = self._batch_arrays[4]
-        out = self._out("embed", len(ids), table.struct.k)
-        self._run(
-            lib.OpStruct(
-                kind=lib.OP_EMBED, m=len(ids), a=ids.ctypes.data, b=ctypes.addressof(table.struct), out=out.ctypes.data
+        program = self._notes.replaying or self._notes.noting
+        if program is not None:
+            program.token_ids[:] = ids
+            program.logit_rows[:] = batch.logit_rows
+            ids = program.token_ids
+        key = (lib.OP_EMBED, id(table))
+        out = self._replayed(*key)
+        if out is None:
+            out = self._out("embed", len(ids), table.struct.k)
+            self._run(
+                lib.OpStruct(
+                    kind=lib.OP_EMBED, m=len(ids), a=ids.ctypes.data, b=ctypes.addressof(table.struct), out=out.ctypes.data
+                )
             )
-        )
-        return out
+        return self._noted(key, out, table)
 
     def rms_norm(self, x: FloatArray, weight: FloatArray, eps: float) -> FloatArray:
         """See Backend."""
+        key = (lib.OP_RMS_NORM, id(x), id(weight), eps)
+        out = self._replayed(*key)
+        if out is not None:
+            return out
         m, k = x.shape
         out = self._out("rms_norm", m, k)
         self._run(
@@ -257,7 +296,7 @@ class CpuBackend:
                 kind=lib.OP_RMS_NORM, m=m, k=k, a=x.ctypes.data, b=weight.ctypes.data, out=out.ctypes.data, value=eps
             )
         )
-        return out
+        return self._noted(key, out, x, weight)
 
     def _linear(self, x: FloatArray, weight: lib.PackedLinear, out: FloatArray, mode: int) -> FloatArray:
         m, k = x.shape
@@ -280,23 +319,42 @@ class CpuBackend:
 
     def linear(self, x: FloatArray, weight: lib.PackedLinear) -> FloatArray:
         """See Backend."""
-        return self._linear(x, weight, self._out("linear", len(x), weight.columns), lib.LINEAR_STORE)
+        key = (lib.OP_LINEAR, lib.LINEAR_STORE, id(x), id(weight))
+        out = self._replayed(*key)
+        if out is not None:
+            return out
+        out = self._linear(x, weight, self._out("linear", len(x), weight.columns), lib.LINEAR_STORE)
+        return self._noted(key, out, x, weight)
 
     def add_linear(self, residual: FloatArray, x: FloatArray, weight: lib.PackedLinear) -> FloatArray:
         """See Backend. Overwrites `residual`."""
-        return self._linear(x, weight, residual, lib.LINEAR_ADD)
+        key = (lib.OP_LINEAR, lib.LINEAR_ADD, id(residual), id(x), id(weight))
+        out = self._replayed(*key)
+        if out is not None:
+            return out
+        out = self._linear(x, weight, residual, lib.LINEAR_ADD)
+        return self._noted(key, out, residual, x, weight)
 
     def gated_linear(self, x: FloatArray, gate_up: lib.PackedLinear) -> FloatArray:
         """See Backend."""
+        key = (lib.OP_LINEAR, lib.LINEAR_GATED, id(x), id(gate_up))
+        out = self._replayed(*key)
+        if out is not None:
+            return out
         if gate_up.struct.parts != 2 or gate_up.parts[0].n != gate_up.parts[1].n:
             raise ContractError("A gated weight must have two parts of equal height: gate and up.")
-        return self._linear(x, gate_up, self._out("gated_linear", len(x), gate_up.parts[0].n), lib.LINEAR_GATED)
+        out = self._linear(x, gate_up, self._out("gated_linear", len(x), gate_up.parts[0].n), lib.LINEAR_GATED)
+        return self._noted(key, out, x, gate_up)
 
     def rope_append(
         self, qkv: FloatArray, layer: int, q_norm: FloatArray | None, k_norm: FloatArray | None, batch: Batch
     ) -> FloatArray:
         """See Backend. Q is a view of `qkv`, rotated in place."""
         self._take_batch(batch)
+        key = (lib.OP_ROPE_APPEND, id(qkv), layer, id(q_norm), id(k_norm))
+        out = self._replayed(*key)
+        if out is not None:
+            return out
         self._run(
             lib.OpStruct(
                 kind=lib.OP_ROPE_APPEND,
@@ -309,11 +367,15 @@ class CpuBackend:
                 out_stride=qkv.strides[0] // 4,
             )
         )
-        return qkv[:, : self._step.q_heads * self._step.head_dim]
+        return self._noted(key, qkv[:, : self._step.q_heads * self._step.head_dim], qkv, q_norm, k_norm)
 
     def attention(self, q: FloatArray, layer: int, batch: Batch) -> FloatArray:
         """See Backend."""
         self._take_batch(batch)
+        key = (lib.OP_ATTENTION, id(q), layer)
+        out = self._replayed(*key)
+        if out is not None:
+            return out
         out = self._out("attention", *q.shape)
         self._run(
             lib.OpStruct(
@@ -327,15 +389,43 @@ class CpuBackend:
                 out_stride=out.strides[0] // 4,
             )
         )
-        return out
+        return self._noted(key, out, q)
 
     def take_rows(self, x: FloatArray, rows: NDArray[np.int32]) -> FloatArray:
         """See Backend."""
-        return x[rows]
+        key = (lib.OP_TAKE_ROWS, id(x), len(rows))
+        program = self._notes.replaying or self._notes.noting
+        if program is not None:
+            program.logit_rows[:] = rows
+        out = self._replayed(*key)
+        if out is not None:
+            return out
+        taken = np.ascontiguousarray(rows, np.int32) if program is None else program.logit_rows
+        out = self._out("take_rows", len(taken), x.shape[1])
+        self._run(
+            lib.OpStruct(
+                kind=lib.OP_TAKE_ROWS,
+                m=len(taken),
+                k=x.shape[1],
+                a=x.ctypes.data,
+                b=taken.ctypes.data,
+                out=out.ctypes.data,
+            )
+        )
+        return self._noted(key, out, x)
 
     def logits(self, x: FloatArray, head: lib.PackedLinear) -> FloatArray:
-        """See Backend."""
-        return self._linear(x, head, self._out("logits", len(x), head.columns), lib.LINEAR_STORE)
+        """See Backend. Ends a step."""
+        key = (lib.OP_LINEAR, "logits", id(x), id(head))
+        out = self._replayed(*key)
+        if out is not None:
+            assert self._notes.replaying is not None, "only a replay returns an array"
+            self._execute(*self._notes.replaying.operations(self._notes.at))
+        else:
+            out = self._linear(x, head, self._out("logits", len(x), head.columns), lib.LINEAR_STORE)
+            self._noted(key, out, x, head)
+        self._notes.end()
+        return out
 
     def close(self) -> None:
         """See Backend."""
@@ -343,6 +433,7 @@ class CpuBackend:
             return
         self._closed = True
         self._library.pool_destroy(self._pool)
+        self._notes.clear()
         self._buffers.clear()
         self._held.clear()
         self._keys.clear()
