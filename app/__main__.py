@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = b
     commands.host = application
     _log.info("the tray icon is up after %.0f ms", 1000 * (time.monotonic() - started_s))
     _run(qt, application, command)
-    # What the user sees is gone. The engine goes first: its last events are what open lines to other processes wait for.
+    # What the user sees is gone. The engine goes first: open lines to other processes wait for its last events.
     hard_end = end_hard_after()
     client.close()
     server.close()
