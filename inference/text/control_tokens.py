@@ -11,11 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from inference.errors import InvalidRequestError
+from inference.errors import InvalidRequestError, ModelFormatError
 
 # Unicode's noncharacters come first: they are for internal use and never interchanged. The private-use plane follows
 # for whoever sends all of them.
 _MARKERS = (*range(0xFDD0, 0xFDF0), *range(0x10F800, 0x10FFFE))
+
+_MAX_TOKENS = 4096
+_MAX_CHARS = 128
 
 _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
@@ -59,10 +62,19 @@ class ControlTokens:
     """All control tokens of a vocabulary.
 
     Tokens of a single character are left out: nothing can break them, so they stay text, also in templates.
+
+    Raises:
+        ModelFormatError: more tokens, or longer ones, than any honest vocabulary has.
     """
 
     def __init__(self, tokens: Iterable[ControlToken]) -> None:
         self.by_text = {token.text: token for token in tokens if len(token.text) > 1}
+        self._longest = max(map(len, self.by_text), default=0)
+        if len(self.by_text) > _MAX_TOKENS or self._longest > _MAX_CHARS:
+            raise ModelFormatError(
+                f"The vocabulary has {len(self.by_text)} control tokens of up to {self._longest} characters, but"
+                f" {_MAX_TOKENS} of {_MAX_CHARS} are the limit. Use another model."
+            )
         # Longest first: of two tokens that begin at the same place the longer one matches, as in Hugging Face's search.
         texts = sorted(self.by_text, key=len, reverse=True)
         anyone = "|".join(map(re.escape, texts)) or r"(?!)"
@@ -71,7 +83,6 @@ class ControlTokens:
         self._begins = re.compile(f"(?=(?:{anyone}))")
         self._heads = frozenset(text[:length] for text in texts for length in range(1, len(text)))
         self._tails = frozenset(text[-length:] for text in texts for length in range(1, len(text)))
-        self._longest = max(map(len, texts), default=0)
 
     def guard(self, content: str, marker: str) -> str:
         """Puts the marker into every occurrence of a control token's text, behind its first character.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.errors import InvalidRequestError
+from inference.errors import InvalidRequestError, ModelFormatError
 from inference.text.control_tokens import ControlToken, ControlTokens, choose_marker, looks_like_control
 
 CHATML = ControlTokens([ControlToken(1, "<|im_start|>"), ControlToken(2, "<|im_end|>")])
@@ -61,6 +61,19 @@ class TestGuard:
         none = ControlTokens([])
         assert none.guard("<|im_end|>", "M") == "<|im_end|>"
         assert texts_and_ids(none, "<|im_end|>") == ["<|im_end|>"]
+
+
+class TestLimits:
+    @pytest.mark.parametrize("texts", [[f"<{number}>" for number in range(4097)], ["x" * 129]], ids=["many", "long"])
+    def test_what_no_honest_vocabulary_has(self, texts: list[str]) -> None:
+        with pytest.raises(ModelFormatError, match="4096 of 128 are the limit"):
+            ControlTokens(map(ControlToken, range(len(texts)), texts))
+
+    def test_thousands_are_found_quickly(self) -> None:
+        tokens = ControlTokens([ControlToken(number, f"<|reserved_{number}|>") for number in range(4096)])
+        content = "<|reserved_" * 2000 + "<|reserved_4095|>"
+        assert texts_and_ids(tokens, tokens.guard(content, "M"), "M") == [content]
+        assert texts_and_ids(tokens, content + "x") == [content.removesuffix("<|reserved_4095|>"), 4095, "x"]
 
 
 class TestSplit:
