@@ -125,15 +125,16 @@ class App(PipedProgram):
         """The user messages that reached the engine."""
         return list(self.ask("sent"))
 
-    def wait_for_popup(self, state: str) -> dict[str, Any]:
-        """Waits until the popup is open and in this state."""
+    def wait_for_popup(self, state: str, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[str, Any]:
+        """Waits until the popup is open and in this state; a message that nobody waits for fails the test at once."""
         found: dict[str, Any] = {}
 
         def is_there() -> bool:
             found.update(self.popup)
-            return bool(found["visible"]) and found["state"] == state
+            return bool(found["visible"]) and found["state"] in (state, "notice")
 
-        wait_for(is_there, lambda: f"the popup to be {state}; it is {found}", timeout_s=ANSWER_TIMEOUT_S)
+        wait_for(is_there, lambda: f"the popup to be {state}; it is {found}", timeout_s)
+        assert found["state"] == state, found
         return found
 
     def click(self, button: str) -> None:

@@ -41,16 +41,15 @@ def app(display: XDisplay, start_app: Callable[..., App]) -> App:
 def test_summary(display: XDisplay, editor: Editor, app: App) -> None:
     editor.select_all(TEXT)
     display.tap("ctrl+shift+1")
-    wait_for(lambda: app.popup["state"] == "finished", lambda: f"the answer: {app.popup}", timeout_s=120)
-    popup = app.popup
+    popup = app.wait_for_popup("finished", timeout_s=120)
     assert len(popup["text"].split()) > 5
     assert "librar" in popup["text"].lower()
     assert "tokens/s" in popup["small_print"]
     # The same again: greedy, so the same answer.
     app.ask("close_popup")
     display.tap("ctrl+shift+1")
-    wait_for(lambda: len(app.sent_texts) == 2 and app.popup["state"] == "finished", "the second answer", timeout_s=60)
-    assert app.popup["text"] == popup["text"]
+    wait_for(lambda: len(app.sent_texts) == 2, "the second request")
+    assert app.wait_for_popup("finished", timeout_s=60)["text"] == popup["text"]
 
 
 def test_windows_stay_alive_while_the_model_loads_and_answers(display: XDisplay, editor: Editor, app: App) -> None:
@@ -62,11 +61,8 @@ def test_windows_stay_alive_while_the_model_loads_and_answers(display: XDisplay,
         app.ask("reload", model=MODEL)
         count = len(app.sent_texts)
         display.tap("ctrl+shift+1")
-        wait_for(
-            lambda count=count: len(app.sent_texts) == count + 1 and app.popup["state"] == "finished",
-            lambda: f"the answer: {app.popup}",
-            timeout_s=120,
-        )
+        wait_for(lambda count=count: len(app.sent_texts) == count + 1, "the request")
+        app.wait_for_popup("finished", timeout_s=120)
         gaps.append(app.ask("gap_ms"))
         app.ask("close_popup")
     print(f"longest pauses of the UI thread: {[round(gap) for gap in gaps]} ms")  # noqa: T201 - shown by pytest -s
@@ -76,7 +72,7 @@ def test_windows_stay_alive_while_the_model_loads_and_answers(display: XDisplay,
 def test_quit_during_generation(display: XDisplay, editor: Editor, app: App) -> None:
     editor.select_all(TEXT)
     display.tap("ctrl+shift+1")
-    wait_for(lambda: app.popup["state"] == "streaming", lambda: f"the answer: {app.popup}", timeout_s=120)
+    app.wait_for_popup("streaming", timeout_s=120)
     begin = time.monotonic()
     app.process.send_signal(signal.SIGTERM)
     assert app.process.wait(QUIT_LIMIT_S + 5) == 0
