@@ -141,9 +141,8 @@ def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = b
         client=client,
         default_model=default_model,
     )
-    commands.host = application
     _log.info("the tray icon is up after %.0f ms", 1000 * (time.monotonic() - started_s))
-    _run(qt, application, command)
+    _run(qt, application, commands, command)
     # What the user sees is gone. The engine goes first: open lines to other processes wait for its last events.
     hard_end = end_hard_after()
     client.close()
@@ -152,7 +151,7 @@ def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = b
     return 0
 
 
-def _run(qt: QApplication, application: Application, command: Message) -> None:
+def _run(qt: QApplication, application: Application, commands: InstanceCommands, command: Message) -> None:
     """The event loop, from the tray icon to the end of the windows."""
     restore_hooks = excepthook.install(application.show_unexpected)
     signals = SignalWatch(application.quit)
@@ -161,6 +160,7 @@ def _run(qt: QApplication, application: Application, command: Message) -> None:
 
     def start() -> None:
         application.start(open_session())
+        commands.attach(application)
         if command["command"] == "action":
             application.run_action(command["action"], command["source"])
 

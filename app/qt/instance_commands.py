@@ -41,14 +41,22 @@ class InstanceCommands:
     """Handler of the InstanceServer: checks on the connection's thread, acts on the UI thread."""
 
     def __init__(self, client: EngineClient, post_call: Callable[[Callable[[], object]], None]) -> None:
-        """Refuses what needs the windows until `host` is set.
+        """Keeps what needs the windows until `attach`.
 
         Args:
             post_call: runs a function on the UI thread.
         """
-        self.host: Host | None = None
+        self._host: Host | None = None
+        self._waiting: list[Callable[[Host], None]] = []
         self._client = client
         self._post_call = post_call
+
+    def attach(self, host: Host) -> None:
+        """The windows are there: does what has come in meanwhile. UI thread."""
+        self._host = host
+        waiting, self._waiting = self._waiting, []
+        for act in waiting:
+            act(host)
 
     def __call__(self, command: Message, reply: Reply) -> None:
         """Takes one command. Raises ValueError for one that makes no sense; the server tells the client."""
@@ -70,15 +78,19 @@ class InstanceCommands:
             raise ValueError(f"The command is {name!r}, but it must be one of show, action, ask, quit.")
 
     def _act(self, reply: Reply, act: Callable[[Host], object]) -> None:
-        def run() -> None:
+        def run(host: Host) -> None:
             try:
-                if self.host is None:
-                    raise LookupError("The app is still starting. Try again in a second.")
-                act(self.host)
+                act(host)
+                reply.send({"ok": True})
             except LookupError as error:
                 reply.send({"error": str(error)})
-            else:
-                reply.send({"ok": True})
-            reply.close()
+            finally:
+                reply.close()
 
-        self._post_call(run)
+        def run_or_keep() -> None:
+            if self._host is None:
+                self._waiting.append(run)
+            else:
+                run(self._host)
+
+        self._post_call(run_or_keep)
