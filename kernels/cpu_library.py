@@ -41,10 +41,13 @@ class LinearStruct(ctypes.Structure):
     )  # fmt: skip
 
 
-class TableStruct(ctypes.Structure):
-    """struct table: rows of an embedding as they lie in the file."""
+class HeadStruct(ctypes.Structure):
+    """struct head: a split matrix and what its first pass needs."""
 
-    _fields_ = (("kind", c_int32), ("k", c_int32), ("rows", c_void_p), ("row_bytes", c_int64))
+    _fields_ = (
+        ("split", PartStruct), ("top", PartStruct), ("spread", c_void_p), ("channel", c_void_p), ("upper", c_void_p),
+        ("list", c_void_p), ("window", c_float),
+    )  # fmt: skip
 
 
 class WorkspaceStruct(ctypes.Structure):
@@ -80,7 +83,7 @@ class OpStruct(ctypes.Structure):
     )  # fmt: skip
 
 
-OP_EMBED, OP_RMS_NORM, OP_LINEAR, OP_ROPE_ANGLES, OP_ROPE_APPEND, OP_ATTENTION, OP_TAKE_ROWS = range(7)
+OP_EMBED, OP_RMS_NORM, OP_LINEAR, OP_ROPE_ANGLES, OP_ROPE_APPEND, OP_ATTENTION, OP_TAKE_ROWS, OP_LOGITS = range(8)
 LINEAR_STORE, LINEAR_ADD, LINEAR_GATED = range(3)
 
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -89,7 +92,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "pool_threads": (c_int32, (c_void_p,)),
     "pool_count": (None, (c_void_p, c_void_p, c_int32, c_int32)),
     "pack_part": (None, (c_void_p, POINTER(PartStruct), c_void_p, c_int64)),
-    "read_rows": (None, (c_int32, c_void_p, c_int64, c_int32, c_void_p, c_int32, c_void_p)),
+    "head_prepare": (None, (c_void_p, POINTER(HeadStruct), c_void_p)),
     "quantize": (None, (POINTER(WorkspaceStruct), c_void_p, c_int64, c_int32, c_int32)),
     "run_ops": (None, (POINTER(WorkspaceStruct), POINTER(StepStruct), POINTER(OpStruct), c_int32)),
 }
@@ -200,6 +203,33 @@ class FileMatrix:
             raise ContractError(f"A {self.kind} weight of ({self.n}, {self.k}) has {self.data.nbytes} bytes, not {needed}.")
 
 
+def _pack(
+    library: ctypes.CDLL, pool: int, arena: Arena, matrix: FileMatrix, part: PartStruct, split: bool
+) -> list[NDArray[np.uint8]]:
+    """Fills `part` and packs the matrix into fresh memory, which is returned."""
+    kind, (n, k) = layouts.KINDS[matrix.kind], (matrix.n, matrix.k)
+    blocks = k // kind.block
+    part.n, part.k = n, k
+    if split:
+        of_split = layouts.SPLIT_KINDS[matrix.kind]
+        upper, lower = (arena.take(size) for size in layouts.packed_split_bytes(matrix.kind, n, k))
+        memory = [upper, lower]
+        part.kind = of_split.code
+        part.sc, part.hi, part.q = upper.ctypes.data, upper.ctypes.data + kind.scale_bytes, lower.ctypes.data
+        part.hi_block = part.sc_block = kind.scale_bytes + of_split.high_bytes
+        part.q_block = of_split.low_bytes
+    else:
+        memory = [arena.take(layouts.packed_bytes(matrix.kind, n, k))]
+        part.kind = kind.code
+        part.sc = memory[0].ctypes.data
+        part.hi = memory[0].ctypes.data + kind.scale_bytes
+        part.q = memory[0].ctypes.data + kind.scale_bytes + kind.high_bytes
+        part.q_block = part.hi_block = part.sc_block = kind.tile_block_bytes
+    part.q_tile, part.hi_tile, part.sc_tile = blocks * part.q_block, blocks * part.hi_block, blocks * part.sc_block
+    library.pack_part(pool, ctypes.byref(part), matrix.data.ctypes.data, layouts.row_bytes(matrix.kind, k))
+    return memory
+
+
 def pack_linear(
     library: ctypes.CDLL,
     pool: int,
@@ -214,26 +244,77 @@ def pack_linear(
     for index, matrix in enumerate(matrices):
         if matrix.k != k:
             raise ContractError(f"Parts of one weight have widths {k} and {matrix.k}, but they must be equal.")
-        kind = layouts.KINDS[matrix.kind]
-        memory = arena.take(layouts.packed_bytes(matrix.kind, matrix.n, k))
-        base = memory.ctypes.data
-        part = parts[index]
-        part.kind, part.n, part.k, part.column = kind.code, matrix.n, k, packed.columns
-        part.sc, part.hi, part.q = base, base + kind.scale_bytes, base + kind.scale_bytes + kind.high_bytes
-        part.q_block = part.hi_block = part.sc_block = kind.tile_block_bytes
-        part.q_tile = part.hi_tile = part.sc_tile = k // kind.block * kind.tile_block_bytes
-        library.pack_part(pool, ctypes.byref(part), matrix.data.ctypes.data, layouts.row_bytes(matrix.kind, k))
+        parts[index].column = packed.columns
+        packed.memory.extend(_pack(library, pool, arena, matrix, parts[index], split=False))
         if biases:
             bias = np.ascontiguousarray(biases[index], np.float32)
             if bias.shape != (matrix.n,):
                 raise ContractError(f"A bias has shape {bias.shape}, but its weight has {matrix.n} rows.")
-            part.bias = bias.ctypes.data
+            parts[index].bias = bias.ctypes.data
             packed.memory.append(bias)
-        packed.memory.append(memory)
         packed.columns += matrix.n
         packed.num_bytes += layouts.packed_bytes(matrix.kind, matrix.n, k)
     packed.struct = LinearStruct(len(matrices), k, packed.columns, 0, parts)
     return packed
+
+
+@dataclass(slots=True, eq=False)
+class PackedTable:
+    """One matrix for rows (OP_EMBED) and, where its kind splits, for logits (OP_LOGITS)."""
+
+    kind: str
+    part: PartStruct
+    memory: list[NDArray[np.uint8]]
+
+
+def pack_table(library: ctypes.CDLL, pool: int, arena: Arena, matrix: FileMatrix) -> PackedTable:
+    """Packs a matrix, split where its kind allows it."""
+    table = PackedTable(matrix.kind, PartStruct(), [])
+    table.memory = _pack(library, pool, arena, matrix, table.part, split=matrix.kind in layouts.SPLIT_KINDS)
+    return table
+
+
+@dataclass(slots=True, eq=False)
+class PackedHead:
+    """A table with what OP_LOGITS needs."""
+
+    struct: HeadStruct
+    table: PackedTable
+    memory: NDArray[np.uint8]
+
+    @property
+    def columns(self) -> int:
+        """Height of the matrix."""
+        return int(self.table.part.n)
+
+    @property
+    def k(self) -> int:
+        """Width of the matrix."""
+        return int(self.table.part.k)
+
+
+def prepare_head(library: ctypes.CDLL, pool: int, table: PackedTable, window: float) -> PackedHead:
+    """A head over a split table; `window`: how far below the best logit every logit is exact."""
+    if table.kind not in layouts.SPLIT_KINDS:
+        raise ContractError(f"A head of kind {table.kind} has no upper bits of its own; use it as a linear weight.")
+    part, (n, k) = table.part, (int(table.part.n), int(table.part.k))
+    top = PartStruct.from_buffer_copy(part)
+    top.kind = layouts.SPLIT_KINDS[table.kind].top_code
+    memory = _map_zeros(layouts.head_bytes(n, k))
+    spread = memory.ctypes.data
+    channel, upper = spread + 4 * n, spread + 4 * (n + k)
+    struct = HeadStruct(part, top, spread, channel, upper, upper + 4 * layouts.HEAD_TOKENS * layouts.tiles_of(n), window)
+    sums = np.empty(k)
+    library.head_prepare(pool, ctypes.byref(struct), sums.ctypes.data)
+    return PackedHead(struct, table, memory)
+
+
+def table_as_linear(table: PackedTable) -> PackedLinear:
+    """The same memory as a weight for OP_LINEAR; not for split kinds."""
+    parts = (PartStruct * 1)(table.part)
+    n, k = int(table.part.n), int(table.part.k)
+    struct = LinearStruct(1, k, n, 0, parts)
+    return PackedLinear(struct, parts, n, k, layouts.packed_bytes(table.kind, n, k), list(table.memory))
 
 
 class Workspace:

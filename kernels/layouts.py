@@ -22,6 +22,9 @@ exactly the bits of the file, only in another order:
                                min 0, scale 1, ..., and in bits 30 and 31 two bits of value 15; then 16 x float16 d and dmin
              Q6_K              16 int8 for each of 16 half groups, then 16 x float16 d
 
+A head of Q6_K or Q8_0, and every embedding table (it may be the head too), lie split: the scales and the upper bits (2 of
+6, 4 of 8) in one stretch of memory, the lower nibbles in another, so that a first pass can read the upper bits alone.
+
 Matrices of float16, bfloat16 and float32 lie as (tile, k, 16 rows). Rows are padded with zeros to a multiple of 16.
 """
 
@@ -81,6 +84,24 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class SplitKind:
+    """How a kind lies in a head.
+
+    Attributes:
+        code, top_code: the kernels' numbers of all bits and of the upper bits alone.
+        high_bytes, low_bytes: upper and lower bits of a block of a tile.
+    """
+
+    code: int
+    top_code: int
+    high_bytes: int
+    low_bytes: int
+
+
+SPLIT_KINDS = {"q6_k": SplitKind(11, 12, 1024, 2048), "q8_0": SplitKind(13, 14, 256, 256)}
+
+
 def round_up(value: int, multiple: int) -> int:
     """The least multiple that is not below value."""
     return -(-value // multiple) * multiple
@@ -97,9 +118,25 @@ def row_bytes(kind: str, k: int) -> int:
 
 
 def packed_bytes(kind: str, n: int, k: int) -> int:
-    """Bytes of a packed (n, k) matrix."""
+    """Bytes of a packed (n, k) matrix, split or not."""
     of_kind = KINDS[kind]
     return round_up(tiles_of(n) * (k // of_kind.block) * of_kind.tile_block_bytes, ALIGNMENT)
+
+
+def packed_split_bytes(kind: str, n: int, k: int) -> tuple[int, int]:
+    """Bytes of the two stretches of a split (n, k) matrix; together as many as packed_bytes, up to the alignment."""
+    blocks = tiles_of(n) * (k // KINDS[kind].block)
+    upper = blocks * (KINDS[kind].scale_bytes + SPLIT_KINDS[kind].high_bytes)
+    return round_up(upper, ALIGNMENT), round_up(blocks * SPLIT_KINDS[kind].low_bytes, ALIGNMENT)
+
+
+HEAD_TOKENS = 4
+"""Rows of logits that a head's pass computes together."""
+
+
+def head_bytes(n: int, k: int) -> int:
+    """Bytes that a split head needs beside its weights (struct head)."""
+    return round_up(4 * (n + k + (HEAD_TOKENS + 1) * tiles_of(n)), ALIGNMENT)
 
 
 def value_dim(head_dim: int) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,17 +28,11 @@ from kernels.errors import ContractError, KernelError
 
 FloatArray = NDArray[np.float32]
 
+_EXACT_WINDOW = 4.0
+"""Logits at most this far below the best are exact for certain; in practice nearly all within 8 are. e^-8 is 0.0003."""
+
 _LOGIT_ROWS = 8
 """Rows of logits that have memory of their own; more are allocated when they are asked for."""
-
-
-@dataclass(slots=True, eq=False)
-class EmbeddingTable:
-    """Rows as they lie in the file."""
-
-    struct: lib.TableStruct
-    data: NDArray[np.uint8]
-    matrix: lib.FileMatrix
 
 
 def file_matrix(tensor: WeightTensor) -> lib.FileMatrix:
@@ -125,7 +118,8 @@ class CpuBackend:
         sizes = layouts.workspace_sizes(max_batch_tokens, max_k, spec.num_kv_heads, spec.head_dim)
         widths = self._buffer_widths(spec)
         floats = max_batch_tokens * sum(widths.values()) + min(_LOGIT_ROWS, max_batch_tokens) * spec.vocab_size
-        return sizes.total(self._threads) + 4 * floats
+        head = layouts.head_bytes(spec.vocab_size, spec.hidden_size)
+        return sizes.total(self._threads) + 4 * floats + head
 
     def _buffer_widths(self, spec: ModelSpec) -> dict[str, int]:
         return {
@@ -154,19 +148,20 @@ class CpuBackend:
         self._max_k = max(self._max_k, packed.k)
         return packed
 
-    def embedding_weight(self, tensor: WeightTensor) -> EmbeddingTable:
-        """See Backend. Rows stay as they lie in the file."""
-        matrix = file_matrix(tensor)
-        data = self._arena.take(matrix.data.nbytes)
-        data[:] = matrix.data.reshape(-1)
-        kind = layouts.KINDS[tensor.kind]
-        row = layouts.row_bytes(tensor.kind, matrix.k)
-        struct = lib.TableStruct(kind.code, matrix.k, data.ctypes.data, row)
-        return EmbeddingTable(struct, data, lib.FileMatrix(tensor.kind, matrix.n, matrix.k, data))
-
-    def head_weight(self, tensor: WeightTensor, tied: EmbeddingTable | None) -> lib.PackedLinear:
+    def embedding_weight(self, tensor: WeightTensor) -> lib.PackedTable:
         """See Backend."""
-        return self._pack([file_matrix(tensor)])
+        return lib.pack_table(self._library, self._pool, self._arena, file_matrix(tensor))
+
+    def head_weight(self, tensor: WeightTensor, tied: lib.PackedTable | None) -> lib.PackedHead | lib.PackedLinear:
+        """See Backend. A tied head takes no memory for its weights."""
+        if self._exact_logits and tied is None:
+            return self._pack([file_matrix(tensor)])
+        table = tied or lib.pack_table(self._library, self._pool, self._arena, file_matrix(tensor))
+        self._max_k = max(self._max_k, int(table.part.k))
+        if table.kind in layouts.SPLIT_KINDS:
+            window = math.inf if self._exact_logits else _EXACT_WINDOW
+            return lib.prepare_head(self._library, self._pool, table, window)
+        return lib.table_as_linear(table)
 
     # Memory
 
@@ -260,7 +255,7 @@ class CpuBackend:
 
     # Operations
 
-    def embed(self, table: EmbeddingTable, batch: Batch) -> FloatArray:
+    def embed(self, table: lib.PackedTable, batch: Batch) -> FloatArray:
         """See Backend. Begins a step."""
         self._batch = None
         if self._allocated:
@@ -275,10 +270,10 @@ class CpuBackend:
         key = (lib.OP_EMBED, id(table))
         out = self._replayed(*key)
         if out is None:
-            out = self._out("embed", len(ids), table.struct.k)
+            out = self._out("embed", len(ids), int(table.part.k))
             self._run(
                 lib.OpStruct(
-                    kind=lib.OP_EMBED, m=len(ids), a=ids.ctypes.data, b=ctypes.addressof(table.struct), out=out.ctypes.data
+                    kind=lib.OP_EMBED, m=len(ids), a=ids.ctypes.data, b=ctypes.addressof(table.part), out=out.ctypes.data
                 )
             )
         return self._noted(key, out, table)
@@ -414,18 +409,37 @@ class CpuBackend:
         )
         return self._noted(key, out, x)
 
-    def logits(self, x: FloatArray, head: lib.PackedLinear) -> FloatArray:
-        """See Backend. Ends a step."""
-        key = (lib.OP_LINEAR, "logits", id(x), id(head))
+    def logits(self, x: FloatArray, head: lib.PackedHead | lib.PackedLinear) -> FloatArray:
+        """See Backend. Ends a step. Logits within `_EXACT_WINDOW` of a row's best are exact; see kernels/cpu/head.c."""
+        key = (lib.OP_LOGITS, id(x), id(head))
         out = self._replayed(*key)
         if out is not None:
             assert self._notes.replaying is not None, "only a replay returns an array"
             self._execute(*self._notes.replaying.operations(self._notes.at))
         else:
-            out = self._linear(x, head, self._out("logits", len(x), head.columns), lib.LINEAR_STORE)
+            out = self._out("logits", len(x), head.columns)
+            if isinstance(head, lib.PackedHead):
+                self._head_logits(x, head, out)
+            else:
+                self._linear(x, head, out, lib.LINEAR_STORE)
             self._noted(key, out, x, head)
         self._notes.end()
         return out
+
+    def _head_logits(self, x: FloatArray, head: lib.PackedHead, out: FloatArray) -> None:
+        if x.shape[1] != head.k or x.dtype != np.float32 or not x.flags.c_contiguous:
+            raise ContractError(f"The input of a head has width {x.shape[1]} and type {x.dtype}, the head takes {head.k}.")
+        self._reserve(len(x), head.k)
+        self._run(
+            lib.OpStruct(
+                kind=lib.OP_LOGITS,
+                m=len(x),
+                a=x.ctypes.data,
+                b=ctypes.addressof(head.struct),
+                out=out.ctypes.data,
+                out_stride=out.strides[0] // 4,
+            )
+        )
 
     def close(self) -> None:
         """See Backend."""

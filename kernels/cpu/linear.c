@@ -13,13 +13,13 @@
 /* Adds a group's product to f[j], token by token of a block of mr. */
 INLINE void group_dot(const int kind, const int mr, const struct group *w, const int8_t *xq, const float *xs,
                       const float *xsum, const int32_t *neg, vf *f) {
-    const int bits = kind_bits(kind), shift = kind_offset_shift(kind), halves = kind == Q6_K ? 2 : 1;
+    const int bits = kind_bits(kind), halves = kind_is_q6(kind) ? 2 : 1;
     vf t[8];
 #pragma clang loop unroll(full)
     for (int half = 0; half < halves; half++) {
         vi init[8], s[8];
         for (int j = 0; j < mr; j++) {
-            init[j] = shift >= 0 ? vi_shl(vi_repeat(neg + half * mr + j), shift) : vi_set1(0);
+            init[j] = offset_start(kind, neg + half * mr + j);
             s[j] = dot_start(init[j], bits);
         }
 #pragma clang loop unroll(full)
@@ -46,8 +46,8 @@ INLINE void packed_tile(const int kind, const int mr, const struct part *p, int 
     int64_t first = (int64_t)t0 * (p->k / GROUP);
     const int8_t *xq = a->q + (int64_t)t0 * p->k;
     const float *xs = a->scale + first, *xsum = a->sum + first;
-    const int32_t *neg = kind == Q6_K ? a->neg16 + 2 * first : a->neg + first;
-    const int negs = kind == Q6_K ? 2 * mr : mr;
+    const int32_t *neg = kind_is_q6(kind) ? a->neg16 + 2 * first : a->neg + first;
+    const int negs = kind_is_q6(kind) ? 2 * mr : mr;
     vf f[PARTS][8];
     for (int h = 0; h < PARTS; h++)
         for (int j = 0; j < mr; j++) f[h][j] = vf_set1(0.0f);
@@ -90,7 +90,7 @@ INLINE void unpack_tile(const int kind, const struct part *p, int tile, struct u
                 load_group(kind, q, hi, sc, g, h, &w);
                 for (int i = 0; i < 8; i++) vi_store(u.bytes + ((int64_t)(at + g) * 8 + i) * LANES * 4, w.w[i]);
                 vf_store(u.scale + (int64_t)(at + g) * LANES, w.scale);
-                if (kind == Q6_K) vf_store(u.scale1 + (int64_t)(at + g) * LANES, w.scale1);
+                if (kind_is_q6(kind)) vf_store(u.scale1 + (int64_t)(at + g) * LANES, w.scale1);
                 if (kind_has_min(kind)) vf_store(u.min + (int64_t)(at + g) * LANES, w.min);
             }
             q += p->q_block, hi += p->hi_block, sc += p->sc_block;
@@ -104,7 +104,7 @@ INLINE void unpacked_block(const int kind, const int mr, const struct part *p, s
     int64_t first = (int64_t)t0 * groups;
     for (int h = 0; h < PARTS; h++) {
         const int8_t *xq = a->q + (int64_t)t0 * p->k;
-        const int32_t *neg = kind == Q6_K ? a->neg16 + 2 * first : a->neg + first;
+        const int32_t *neg = kind_is_q6(kind) ? a->neg16 + 2 * first : a->neg + first;
         vf f[8];
         for (int j = 0; j < mr; j++) f[j] = vf_set1(0.0f);
         for (int g = 0; g < groups; g++) {
@@ -112,10 +112,10 @@ INLINE void unpacked_block(const int kind, const int mr, const struct part *p, s
             struct group w;
             for (int i = 0; i < 8; i++) w.w[i] = vi_load(u.bytes + (at * 8 + i) * LANES * 4);
             w.scale = vf_load(u.scale + at * LANES);
-            if (kind == Q6_K) w.scale1 = vf_load(u.scale1 + at * LANES);
+            if (kind_is_q6(kind)) w.scale1 = vf_load(u.scale1 + at * LANES);
             if (kind_has_min(kind)) w.min = vf_load(u.min + at * LANES);
             group_dot(kind, mr, &w, xq + (int64_t)g * GROUP * mr, a->scale + first + (int64_t)g * mr,
-                      a->sum + first + (int64_t)g * mr, neg + (int64_t)g * (kind == Q6_K ? 2 * mr : mr), f);
+                      a->sum + first + (int64_t)g * mr, neg + (int64_t)g * (kind_is_q6(kind) ? 2 * mr : mr), f);
         }
         for (int j = 0; j < mr; j++) vf_store(out + j * TILE + h * LANES, f[j]);
     }
@@ -147,6 +147,16 @@ KERNELS_OF(Q4_K)
 KERNELS_OF(Q5_K)
 KERNELS_OF(Q6_K)
 
+#define PACKED_OF(kind) PACKED(kind, 1) PACKED(kind, 2) PACKED(kind, 4)
+PACKED_OF(Q6_SPLIT)
+PACKED_OF(Q6_TOP)
+PACKED_OF(Q8_SPLIT)
+PACKED_OF(Q8_TOP)
+
+#define PACKED_ROW(kind) {packed_##kind##_1, packed_##kind##_2, packed_##kind##_4}
+static const packed_fn split_table[4][3] = {PACKED_ROW(Q6_SPLIT), PACKED_ROW(Q6_TOP), PACKED_ROW(Q8_SPLIT),
+                                            PACKED_ROW(Q8_TOP)};
+
 #define ROW(kind)                                                                                                      \
     {{packed_##kind##_1, packed_##kind##_2, packed_##kind##_4},                                                        \
      unpack_##kind,                                                                                                    \
@@ -158,6 +168,11 @@ static const struct {
 } table[] = {ROW(Q4_0), ROW(Q4_1), ROW(Q5_0), ROW(Q5_1), ROW(Q8_0), ROW(Q4_K), ROW(Q5_K), ROW(Q6_K)};
 
 static int log2_of(int width) { return width == 8 ? 3 : width == 4 ? 2 : width == 2 ? 1 : 0; }
+
+/* The first `width` (1, 2 or 4) tokens of one tile of a split kind: out (width, 16). */
+void split_tile(const struct part *part, int tile, const struct activations *acts, int width, float *out) {
+    split_table[part->kind - Q6_SPLIT][log2_of(width)](part, tile, acts, 0, out);
+}
 
 void dense_tile(const struct part *part, int tile, const float *x, int64_t stride, int m, float *out);
 

@@ -1,6 +1,6 @@
-/* Computes:  the tiles of weights.h from a file's rows, and float32 rows from a file's rows.
+/* Computes:  the tiles of weights.h from a file's rows, and float32 rows from tiles.
  * Arguments: pack_part: src (n, row_bytes) uint8 in ggml's block layout, part->q/hi/sc the destination; read_rows: ids (m)
- *            int32 of rows of src, out (m, k) float32.
+ *            int32, out (m, k) float32.
  * Requires:  k a multiple of the kind's block (32, or 256 for the K kinds); 0 <= ids < n.
  * Launch:    a chunk a few tiles of 16 rows, over the pool; rows beyond n are packed as zeros.
  * Numerics:  loses nothing: every bit of the file is kept; read_rows multiplies in float32.
@@ -19,9 +19,11 @@ struct raw_block {
     uint8_t min[8];
 };
 
+static int file_kind(int kind) { return kind == Q6_SPLIT ? Q6_K : kind == Q8_SPLIT ? Q8_0 : kind; }
+
 static int raw_bytes(int kind) {
     static const int bytes[] = {18, 20, 22, 24, 34, 144, 176, 210, 2, 2, 4};
-    return bytes[kind];
+    return bytes[file_kind(kind)];
 }
 
 static uint16_t load16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
@@ -34,7 +36,7 @@ static void read_small(int kind, const uint8_t *s, struct raw_block *o) {
         o->m = load16(s);
         s += 2;
     }
-    if (kind == Q8_0) {
+    if (file_kind(kind) == Q8_0) {
         for (int i = 0; i < 32; i++) o->q[i] = s[i] ^ 0x80;
         return;
     }
@@ -87,7 +89,7 @@ static void read_q6_k(const uint8_t *s, struct raw_block *o) {
 }
 
 static void read_block(int kind, const uint8_t *src, struct raw_block *o) {
-    if (kind == Q6_K) read_q6_k(src, o);
+    if (kind_is_q6(kind)) read_q6_k(src, o);
     else if (kind_is_k(kind)) read_k(kind, src, o);
     else read_small(kind, src, o);
 }
@@ -95,30 +97,32 @@ static void read_block(int kind, const uint8_t *src, struct raw_block *o) {
 static void put32(uint8_t *p, uint32_t v) { memcpy(p, &v, 4); }
 
 static void pack_group(int kind, const uint8_t *values, uint8_t *q, uint8_t *hi) {
-    uint32_t quad[8], bits0 = 0, bits1 = 0;
+    const uint32_t low = 0x0f0f0f0fu;
+    uint32_t quad[8], bits[2] = {0, 0};
     memcpy(quad, values, 32);
     if (kind == Q8_0) {
         for (int i = 0; i < 8; i++) put32(q + 64 * i, quad[i]);
         return;
     }
+    if (kind == Q8_SPLIT)
+        for (int i = 0; i < 4; i++) put32(hi + 64 * i, (quad[i] >> 4 & low) | (quad[i + 4] & ~low));
     for (int i = 0; i < 8; i++) {
-        if (kind == Q6_K) {
-            uint32_t two = (quad[i] & 0x03030303u) << (2 * (i & 3));
-            if (i < 4) bits0 |= two;
-            else bits1 |= two;
-            quad[i] = quad[i] >> 2 & 0x0f0f0f0fu;
+        if (kind == Q6_K || kind == Q6_SPLIT) {
+            uint32_t two = (kind == Q6_K ? quad[i] : quad[i] >> 4) & 0x03030303u;
+            bits[i / 4] |= two << (2 * (i & 3));
+            if (kind == Q6_K) quad[i] >>= 2;
         } else {
-            bits0 |= (quad[i] >> 4 & 0x01010101u) << i;
-            quad[i] &= 0x0f0f0f0fu;
+            bits[0] |= (quad[i] >> 4 & 0x01010101u) << i;
         }
+        quad[i] &= low;
     }
     for (int i = 0; i < 4; i++) put32(q + 64 * i, quad[i] | quad[i + 4] << 4);
-    if (kind_hi_bytes(kind)) put32(hi, bits0);
-    if (kind == Q6_K) put32(hi + 64, bits1);
+    if (kind_is_q6(kind) || kind_is_q5(kind)) put32(hi, bits[0]);
+    if (kind_is_q6(kind)) put32(hi + 64, bits[1]);
 }
 
 static void pack_scales(int kind, const struct raw_block *b, uint8_t *sc, int row) {
-    if (kind == Q6_K) {
+    if (kind_is_q6(kind)) {
         for (int g = 0; g < 16; g++) sc[16 * g + row] = (uint8_t)b->scale[g];
         memcpy(sc + 256 + 2 * row, &b->d, 2);
         return;
@@ -197,43 +201,42 @@ EXPORT void pack_part(struct pool *pool, const struct part *part, const uint8_t 
     pool_run(pool, pack_chunk, &job, (tiles_of(part->n) + 3) / 4);
 }
 
-static float from_f16(uint16_t h) {
-    uint16_t all[LANES] = {h};
-    float out[LANES];
-    vf_store(out, vf_load_f16(all));
-    return out[0];
-}
-
-static void read_dense_row(int kind, const uint8_t *src, int k, float *out) {
-    for (int i = 0; i < k; i++) {
-        if (kind == DENSE_F32) memcpy(out + i, src + 4 * (int64_t)i, 4);
-        else if (kind == DENSE_F16) out[i] = from_f16(load16(src + 2 * (int64_t)i));
-        else {
-            uint32_t bits = (uint32_t)load16(src + 2 * (int64_t)i) << 16;
-            memcpy(out + i, &bits, 4);
+/* One row of a part as float32, from its tile. */
+static void read_row(const struct part *p, int row, float *out) {
+    int tile = row / TILE, h = row % TILE / LANES, lane = row % LANES, groups = kind_groups(p->kind);
+    const uint8_t *q = p->q + tile * p->q_tile, *hi = p->hi + tile * p->hi_tile, *sc = p->sc + tile * p->sc_tile;
+    for (int k = 0; k < p->k; q += p->q_block, hi += p->hi_block, sc += p->sc_block)
+        for (int g = 0; g < groups; g++, k += GROUP) {
+            struct group w;
+            uint8_t bytes[8][LANES * 4];
+            float scale[2][LANES], min[LANES];
+            load_group(p->kind, q, hi, sc, g, h, &w);
+            for (int i = 0; i < 8; i++) vi_store(bytes[i], w.w[i]);
+            vf_store(scale[0], w.scale);
+            vf_store(scale[1], kind_is_q6(p->kind) ? w.scale1 : w.scale);
+            vf_store(min, kind_has_min(p->kind) ? w.min : vf_set1(0.0f));
+            for (int i = 0; i < GROUP; i++) {
+                int value = bytes[i / 4][4 * lane + i % 4] - kind_offset(p->kind);
+                out[k + i] = scale[i / 16][lane] * (float)value + min[lane];
+            }
         }
+}
+
+static void read_dense_row(const struct part *p, int row, float *out) {
+    int tile = row / TILE, size = raw_bytes(p->kind);
+    const uint8_t *src = p->q + tile * p->q_tile + row % TILE * size;
+    for (int k = 0; k < p->k; k++, src += TILE * size) {
+        uint16_t half[LANES] = {load16(src)};
+        float one[LANES];
+        if (p->kind == DENSE_F32) memcpy(one, src, 4);
+        else vf_store(one, p->kind == DENSE_F16 ? vf_load_f16(half) : vf_load_bf16(half));
+        out[k] = one[0];
     }
 }
 
-static void read_row(int kind, const uint8_t *src, int k, float *out) {
-    struct raw_block raw;
-    if (kind_is_dense(kind)) {
-        read_dense_row(kind, src, k, out);
-        return;
+void read_rows(const struct part *part, const int32_t *ids, int m, float *out) {
+    for (int i = 0; i < m; i++) {
+        if (kind_is_dense(part->kind)) read_dense_row(part, ids[i], out + (int64_t)i * part->k);
+        else read_row(part, ids[i], out + (int64_t)i * part->k);
     }
-    int size = kind_groups(kind) * GROUP;
-    for (int b = 0; b < k / size; b++, out += size) {
-        read_block(kind, src + (int64_t)b * raw_bytes(kind), &raw);
-        float d = from_f16(raw.d), m = kind_has_min(kind) ? from_f16(raw.m) : 0.0f;
-        for (int i = 0; i < size; i++) {
-            if (kind == Q6_K) out[i] = d * (float)raw.scale[i / 16] * (float)(raw.q[i] - 32);
-            else if (kind_is_k(kind)) out[i] = d * (float)raw.scale[i / 32] * (float)raw.q[i] - m * (float)raw.min[i / 32];
-            else if (kind_has_min(kind)) out[i] = d * (float)raw.q[i] + m;
-            else out[i] = d * (float)(raw.q[i] - (kind == Q4_0 ? 8 : kind == Q5_0 ? 16 : 128));
-        }
-    }
-}
-
-EXPORT void read_rows(int kind, const uint8_t *src, int64_t row_bytes, int k, const int32_t *ids, int m, float *out) {
-    for (int i = 0; i < m; i++) read_row(kind, src + ids[i] * row_bytes, k, out + (int64_t)i * k);
 }

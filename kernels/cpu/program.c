@@ -9,20 +9,17 @@
 #include "step.h"
 
 enum op_kind {
-    OP_EMBED,       /* a: int32 ids (m), b: struct table, out (m, k) */
+    OP_EMBED,       /* a: int32 ids (m), b: struct part, out (m, k) */
     OP_RMS_NORM,    /* a: x (m, k), b: weight, value: eps, out (m, k) */
     OP_LINEAR,      /* a: x, b: struct linear, out; mode */
     OP_ROPE_ANGLES, /* the step's positions to its cosines and sines */
     OP_ROPE_APPEND, /* out: qkv in place, a: q norm, b: k norm, c: keys, d: values */
     OP_ATTENTION,   /* a: q, c: keys, d: values, out */
     OP_TAKE_ROWS,   /* a: x (any, k), b: int32 rows (m), out (m, k) */
+    OP_LOGITS,      /* a: x (m, k), b: struct head, out */
 };
 
-struct table {
-    int32_t kind, k;
-    const uint8_t *rows;
-    int64_t row_bytes;
-};
+struct head;
 
 struct op {
     int32_t kind, m, k, mode;
@@ -32,13 +29,13 @@ struct op {
     double value;
 };
 
-void read_rows(int kind, const uint8_t *src, int64_t row_bytes, int k, const int32_t *ids, int m, float *out);
+void read_rows(const struct part *part, const int32_t *ids, int m, float *out);
+void head_logits(struct workspace *ws, const struct head *head, const float *x, int m, float *out, int64_t out_stride);
 
 static void run(struct workspace *ws, const struct step *step, const struct op *op) {
-    const struct table *table = op->b;
     switch (op->kind) {
     case OP_EMBED:
-        read_rows(table->kind, table->rows, table->row_bytes, table->k, op->a, op->m, op->out);
+        read_rows(op->b, op->a, op->m, op->out);
         break;
     case OP_RMS_NORM:
         rms_norm(ws, op->a, op->b, (float)op->value, op->m, op->k, op->out);
@@ -54,6 +51,9 @@ static void run(struct workspace *ws, const struct step *step, const struct op *
         break;
     case OP_ATTENTION:
         attention(ws, step, op->a, op->stride, op->c, op->d, op->out, op->out_stride);
+        break;
+    case OP_LOGITS:
+        head_logits(ws, op->b, op->a, op->m, op->out, op->out_stride);
         break;
     case OP_TAKE_ROWS:
         for (int i = 0; i < op->m; i++)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LANES 8
-#define DOT8_OFFSET_SHIFT -1 /* dot_pair gives 8-bit weights their sign back: nothing to subtract */
+#define DOT8_OFFSET 0 /* dot_pair gives 8-bit weights their sign back: nothing to subtract */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef __m256i vi;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LANES 16
-#define DOT8_OFFSET_SHIFT 7 /* 8-bit weights lie in memory as q + 128, and dot_pair multiplies them so */
+#define DOT8_OFFSET 128 /* 8-bit weights lie in memory as q + 128, and dot_pair multiplies them so */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef __m512i vi;

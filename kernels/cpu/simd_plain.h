@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LANES 4
-#define DOT8_OFFSET_SHIFT 7
+#define DOT8_OFFSET 128
 #define INLINE static inline __attribute__((always_inline))
 
 typedef int32_t vi __attribute__((vector_size(16)));

@@ -2,7 +2,14 @@
 #pragma once
 #include "simd.h"
 
-enum weight_kind { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, DENSE_F16, DENSE_BF16, DENSE_F32 };
+/* The split kinds serve a head, whose first pass reads the upper bits alone (head.c). */
+enum weight_kind {
+    Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, DENSE_F16, DENSE_BF16, DENSE_F32,
+    Q6_SPLIT, /* Q6_K for a head: hi has the upper 2 bits, q the lower 4 */
+    Q6_TOP,   /* its upper 2 bits alone, as twice their value: eighths of the result */
+    Q8_SPLIT, /* Q8_0 for a head: hi has the upper nibbles, q the lower ones */
+    Q8_TOP,   /* its upper nibbles alone, likewise */
+};
 
 #define GROUP 32      /* k that share a scale; Q6_K has two scales in it */
 #define SUPER_BLOCK 8 /* groups of a block of the K kinds */
@@ -16,18 +23,45 @@ struct part {
     const float *bias; /* n values, or NULL */
 };
 
-INLINE int kind_is_dense(int kind) { return kind >= DENSE_F16; }
-INLINE int kind_is_k(int kind) { return kind >= Q4_K && kind <= Q6_K; }
-INLINE int kind_bits(int kind) { return kind == Q8_0 ? 8 : kind == Q6_K || kind == Q5_0 || kind == Q5_1 || kind == Q5_K ? 6 : 4; }
+INLINE int kind_is_dense(int kind) { return kind >= DENSE_F16 && kind <= DENSE_F32; }
+INLINE int kind_is_q6(int kind) { return kind == Q6_K || kind == Q6_SPLIT || kind == Q6_TOP; }
+INLINE int kind_is_k(int kind) { return kind == Q4_K || kind == Q5_K || kind_is_q6(kind); }
+INLINE int kind_is_q5(int kind) { return kind == Q5_0 || kind == Q5_1 || kind == Q5_K; }
 INLINE int kind_has_min(int kind) { return kind == Q4_1 || kind == Q5_1 || kind == Q4_K || kind == Q5_K; }
 INLINE int kind_groups(int kind) { return kind_is_k(kind) ? SUPER_BLOCK : 1; }
 INLINE int kind_q_bytes(int kind) { return kind == Q8_0 ? 512 : 256; } /* of a group of a tile */
-INLINE int kind_hi_bytes(int kind) { return kind == Q6_K ? 128 : kind == Q5_0 || kind == Q5_1 || kind == Q5_K ? 64 : 0; }
+INLINE int kind_hi_bytes(int kind) {
+    return kind_is_q6(kind) ? 128 : kind_is_q5(kind) ? 64 : kind == Q8_SPLIT || kind == Q8_TOP ? 256 : 0;
+}
 INLINE int tiles_of(int n) { return (n + TILE - 1) / TILE; }
 
-/* log2 of what a weight's byte is above its value, -1 where it is nothing (a minimum, or a sign that dot_pair sees). */
-INLINE int kind_offset_shift(int kind) {
-    return kind == Q4_0 ? 3 : kind == Q5_0 ? 4 : kind == Q6_K ? 5 : kind == Q8_0 ? DOT8_OFFSET_SHIFT : -1;
+/* What dot_pair may assume of the bytes: below 16, below 64, or anything. */
+INLINE int kind_bits(int kind) {
+    if (kind == Q8_0 || kind == Q8_SPLIT) return 8;
+    return kind == Q6_K || kind == Q6_SPLIT || kind == Q8_TOP || kind_is_q5(kind) ? 6 : 4;
+}
+
+/* What a weight's byte is above its value (0 where a minimum says it). Q6_TOP and Q8_TOP count a weight as the middle of
+ * those that share its upper bits, in units of 8. */
+INLINE int kind_offset(int kind) {
+    return kind == Q4_0 ? 8 : kind == Q5_0 ? 16 : kind == Q6_K || kind == Q6_SPLIT ? 32
+         : kind == Q8_0 || kind == Q8_SPLIT ? 128 : kind == Q6_TOP ? 3 : kind == Q8_TOP ? 15 : 0;
+}
+
+/* The offset times the activations' sum `neg`, whose sign is already turned: what a group's int32 sum starts from. */
+INLINE vi offset_start(int kind, const int32_t *neg) {
+    vi n = vi_repeat(neg);
+    switch (kind) {
+    case Q4_0: return vi_shl(n, 3);
+    case Q5_0: return vi_shl(n, 4);
+    case Q6_K:
+    case Q6_SPLIT: return vi_shl(n, 5);
+    case Q6_TOP: return vi_sub(vi_shl(n, 2), n);
+    case Q8_TOP: return vi_sub(vi_shl(n, 4), n);
+    case Q8_0:
+    case Q8_SPLIT: return DOT8_OFFSET ? vi_shl(n, 7) : vi_set1(0);
+    default: return vi_set1(0);
+    }
 }
 
 /* A group of 32 k of the rows of one part of a tile, ready to multiply: w[i] are the bytes k = 4 i to 4 i + 3. */
@@ -45,28 +79,64 @@ INLINE vi k_value(const uint8_t *sc, int v) {
                        vi_and(vi_shr(vi_load(sc + 128), 26), vi_set1(48))));
 }
 
-INLINE void load_bytes(const int kind, const uint8_t *q, const uint8_t *hi, struct group *o) {
-    const vi low = vi_set1(0x0f0f0f0f);
+INLINE void load_q6(const int kind, const uint8_t *q, const uint8_t *hi, struct group *o) {
+    const vi two = vi_set1(0x03030303), four = vi_set1(0x3c3c3c3c), low = vi_set1(0x0f0f0f0f);
+    const vi top = vi_set1(0x30303030), doubled = vi_set1(0x06060606);
+    for (int i = 0; i < 4; i++) {
+        vi h0 = vi_load(hi), h1 = vi_load(hi + 64);
+        if (kind == Q6_TOP) {
+            o->w[i] = vi_and(i ? vi_shr(h0, 2 * i - 1) : vi_shl(h0, 1), doubled);
+            o->w[i + 4] = vi_and(i ? vi_shr(h1, 2 * i - 1) : vi_shl(h1, 1), doubled);
+            continue;
+        }
+        vi z = vi_load(q + i * 64);
+        if (kind == Q6_K) {
+            o->w[i] = vi_or(vi_and(vi_shl(z, 2), four), vi_and(vi_shr(h0, 2 * i), two));
+            o->w[i + 4] = vi_or(vi_and(vi_shr(z, 2), four), vi_and(vi_shr(h1, 2 * i), two));
+        } else {
+            o->w[i] = vi_or(vi_and(z, low), vi_and(i > 2 ? vi_shr(h0, 2) : vi_shl(h0, 4 - 2 * i), top));
+            o->w[i + 4] = vi_or(vi_and(vi_shr(z, 4), low), vi_and(i > 2 ? vi_shr(h1, 2) : vi_shl(h1, 4 - 2 * i), top));
+        }
+    }
+}
+
+INLINE void load_q8(const int kind, const uint8_t *q, const uint8_t *hi, struct group *o) {
+    const vi low = vi_set1(0x0f0f0f0f), high = vi_set1((int32_t)0xf0f0f0f0), doubled = vi_set1(0x1e1e1e1e);
     if (kind == Q8_0) {
         for (int i = 0; i < 8; i++) o->w[i] = vi_load(q + i * 64);
         return;
     }
     for (int i = 0; i < 4; i++) {
-        vi z = vi_load(q + i * 64);
-        if (kind == Q6_K) {
-            const vi two = vi_set1(0x03030303), four = vi_set1(0x3c3c3c3c);
-            o->w[i] = vi_or(vi_and(vi_shl(z, 2), four), vi_and(vi_shr(vi_load(hi), 2 * i), two));
-            o->w[i + 4] = vi_or(vi_and(vi_shr(z, 2), four), vi_and(vi_shr(vi_load(hi + 64), 2 * i), two));
+        vi h = vi_load(hi + i * 64);
+        if (kind == Q8_TOP) {
+            o->w[i] = vi_and(vi_shl(h, 1), doubled);
+            o->w[i + 4] = vi_and(vi_shr(h, 3), doubled);
         } else {
-            o->w[i] = vi_and(z, low);
-            o->w[i + 4] = vi_and(vi_shr(z, 4), low);
-            if (kind == Q5_0 || kind == Q5_1 || kind == Q5_K) {
-                const vi bit = vi_set1(0x10101010);
-                vi h = vi_load(hi);
-                o->w[i] = vi_or(o->w[i], vi_and(vi_shl(h, 4 - i), bit));
-                o->w[i + 4] = vi_or(o->w[i + 4], vi_and(i ? vi_shr(h, i) : h, bit));
-            }
+            vi z = vi_load(q + i * 64);
+            o->w[i] = vi_or(vi_and(vi_shl(h, 4), high), vi_and(z, low));
+            o->w[i + 4] = vi_or(vi_and(h, high), vi_and(vi_shr(z, 4), low));
         }
+    }
+}
+
+INLINE void load_bytes(const int kind, const uint8_t *q, const uint8_t *hi, struct group *o) {
+    const vi low = vi_set1(0x0f0f0f0f), bit = vi_set1(0x10101010);
+    if (kind_is_q6(kind)) {
+        load_q6(kind, q, hi, o);
+        return;
+    }
+    if (kind == Q8_0 || kind == Q8_SPLIT || kind == Q8_TOP) {
+        load_q8(kind, q, hi, o);
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        vi z = vi_load(q + i * 64);
+        o->w[i] = vi_and(z, low);
+        o->w[i + 4] = vi_and(vi_shr(z, 4), low);
+        if (!kind_is_q5(kind)) continue;
+        vi h = vi_load(hi);
+        o->w[i] = vi_or(o->w[i], vi_and(vi_shl(h, 4 - i), bit));
+        o->w[i + 4] = vi_or(o->w[i + 4], vi_and(i ? vi_shr(h, i) : h, bit));
     }
 }
 
@@ -74,7 +144,7 @@ INLINE void load_bytes(const int kind, const uint8_t *q, const uint8_t *hi, stru
 INLINE void load_group(const int kind, const uint8_t *q, const uint8_t *hi, const uint8_t *sc, const int g, const int h,
                        struct group *o) {
     load_bytes(kind, q + g * kind_q_bytes(kind) + h * LANES * 4, hi + g * kind_hi_bytes(kind) + h * LANES * 4, o);
-    if (kind == Q6_K) {
+    if (kind_is_q6(kind)) {
         vf d = vf_load_f16((const uint16_t *)(sc + 256) + h * LANES);
         o->scale = vf_mul(d, vf_from_vi(vi_load_i8((const int8_t *)sc + g * 32 + h * LANES)));
         o->scale1 = vf_mul(d, vf_from_vi(vi_load_i8((const int8_t *)sc + g * 32 + 16 + h * LANES)));

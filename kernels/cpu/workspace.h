@@ -33,6 +33,7 @@ enum linear_mode { LINEAR_STORE, LINEAR_ADD, LINEAR_GATED };
 INLINE int block_width(int left) { return left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
 
 void quantize_rows(struct workspace *ws, const float *x, int64_t stride, int m, int k);
+void split_tile(const struct part *part, int tile, const struct activations *acts, int width, float *out);
 void part_tile(const struct workspace *ws, const struct part *part, int tile, const float *x, int64_t stride, int m,
                uint8_t *scratch, float *out);
 void linear(struct workspace *ws, const struct linear *w, const float *x, int64_t stride, int m, float *out,
