@@ -13,6 +13,7 @@ from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from app.qt.elided_label import ElidedLabel
 from app.qt.frameless import FramelessWindow
 from app.qt.icons import svg_icon
 from app.qt.notice import Notice, NoticePanel
@@ -70,7 +71,7 @@ class Popup(FramelessWindow):
 
     def _build(self) -> None:
         tr = self._tr
-        self.title, self.subtitle = QLabel(), QLabel()
+        self.title, self.subtitle = QLabel(), ElidedLabel()
         self.title.setFont(scaled(self.font(), 1.08, QFont.Weight.DemiBold))
         self.subtitle.setProperty("role", "muted")
         self.close_button = self._tool_button(tr("Close"), "Esc")
@@ -84,10 +85,9 @@ class Popup(FramelessWindow):
         self.view.setAccessibleName(tr("Answer"))
         self.view.setFont(scaled(self.font(), TEXT_SCALE))
         self.notice = NoticePanel()
-        self.small_print = QLabel()
+        self.small_print = ElidedLabel()
         self.small_print.setProperty("role", "muted")
         self.small_print.setFont(scaled(self.font(), 0.84))
-        self.small_print.setMinimumWidth(1)
         self.stop_button = QPushButton(tr("Stop"))
         self.retry_button = QPushButton(tr("Try again"))
         self.copy_button = QPushButton(tr("Copy"))
@@ -177,7 +177,7 @@ class Popup(FramelessWindow):
     def begin(self, title: str, subtitle: str = "") -> None:
         """Empties the popup for a new answer."""
         self.title.setText(title)
-        self.subtitle.setText(subtitle)
+        self.subtitle.set_full_text(subtitle)
         self.setWindowTitle(title)
         self.view.clear_text()
         self.show_small_print("")
@@ -212,7 +212,7 @@ class Popup(FramelessWindow):
 
     def show_small_print(self, text: str, details: str = "") -> None:
         """Speed, times and model, in one or two short lines; `details` is the tool tip."""
-        self.small_print.setText(text)
+        self.small_print.set_full_text(text)
         self.small_print.setToolTip(details or text)
 
     def show_notice(self, notice: Notice) -> None:

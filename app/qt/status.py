@@ -75,9 +75,9 @@ class Status:
 
 
 def model_name(model: str) -> str:
-    """A model's name as people read it: the file's name for a path, the catalog id as it is."""
+    """A model's name as people read it: for a path its last part without the ending; a catalog id as it is."""
     path = PurePath(model.replace("\\", "/"))
-    return path.name if len(path.parts) > 1 or path.suffix == ".gguf" else model
+    return path.name.removesuffix(".gguf")
 
 
 def gibibytes(count_bytes: int) -> str:

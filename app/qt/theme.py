@@ -132,7 +132,7 @@ def style_sheet(colors: Colors) -> str:
     }}
     QPushButton {{
         color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; border-radius: 6px;
-        padding: {SPACE_XS}px {SPACE_M}px; min-height: 20px;
+        padding: {SPACE_XS}px {SPACE_M}px; min-height: 20px; outline: none;
     }}
     QPushButton:hover {{ background: {c["hover"]}; }}
     QPushButton:pressed {{ background: {c["pressed"]}; }}
@@ -142,7 +142,9 @@ def style_sheet(colors: Colors) -> str:
         color: {c["on_accent"]}; background: {c["accent"]}; border-color: {c["accent"]};
     }}
     QPushButton[role="primary"]:enabled:focus {{ border: 2px solid {c["text"]}; padding: 3px 11px; }}
-    QToolButton {{ border: 1px solid transparent; border-radius: 6px; background: transparent; padding: 3px; }}
+    QToolButton {{
+        border: 1px solid transparent; border-radius: 6px; background: transparent; padding: 3px; outline: none;
+    }}
     QToolButton:hover {{ background: {c["hover"]}; }}
     QToolButton:pressed {{ background: {c["pressed"]}; }}
     QToolButton:focus {{ border-color: {c["accent"]}; }}

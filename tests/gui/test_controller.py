@@ -37,7 +37,7 @@ def test_a_selection_is_read_answered_and_the_clipboard_comes_back(make_rig: Mak
     assert rig.answer_text() == "Three short words."
     assert rig.popup.state is PopupState.FINISHED
     assert rig.popup.title.text() == "Summarize"
-    assert "fake" in rig.popup.small_print.text()
+    assert "fake" in rig.popup.small_print.full_text
 
 
 def test_waiting_says_what_for(make_rig: MakeRig, qtbot: QtBot):
@@ -55,7 +55,7 @@ def test_waiting_says_what_for(make_rig: MakeRig, qtbot: QtBot):
 def test_a_translation_names_both_languages(make_rig: MakeRig, qtbot: QtBot):
     rig = make_rig(ANSWER)
     _run_on_selection(rig, qtbot, "translate", "Good morning, everybody.")
-    assert rig.popup.subtitle.text() == "English → Simplified Chinese"
+    assert rig.popup.subtitle.full_text == "English → Simplified Chinese"
 
 
 def test_nothing_selected_shows_the_clipboard_and_uses_it_only_on_demand(make_rig: MakeRig, qtbot: QtBot):
@@ -115,7 +115,7 @@ def test_stop_keeps_what_has_arrived(make_rig: MakeRig, qtbot: QtBot):
     rig.play()
     assert rig.answer_text() == "Three "
     assert rig.popup.state is PopupState.FINISHED
-    assert rig.popup.small_print.text().startswith("Stopped")
+    assert rig.popup.small_print.full_text.startswith("Stopped")
     assert rig.popup.copy_button.isEnabled()
 
 

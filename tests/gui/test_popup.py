@@ -169,4 +169,17 @@ def test_no_button_or_label_is_cut(qtbot: QtBot, language: str):
             assert button.width() >= button.sizeHint().width(), button.text()
             assert button.height() >= button.sizeHint().height(), button.text()
     assert popup.title.width() >= popup.title.sizeHint().width()
-    assert popup.small_print.width() >= popup.small_print.sizeHint().width(), popup.small_print.text()
+    assert popup.small_print.text() == popup.small_print.full_text
+    assert popup.subtitle.text() == popup.subtitle.full_text
+
+
+def test_what_has_no_room_ends_in_an_ellipsis(popup: Popup, qtbot: QtBot):
+    popup.show()
+    popup.begin("Translate", "English → Simplified Chinese " * 5)
+    popup.finish("a-model-with-a-very-long-name-" * 5 + "\nsecond")
+    qtbot.wait(10)
+    assert popup.subtitle.text().endswith("…")
+    first, second = popup.small_print.text().split("\n")
+    assert first.endswith("…")
+    assert second == "second"
+    assert popup.small_print.accessibleName().endswith("-, second")

@@ -153,7 +153,7 @@ def test_a_tray_that_comes_later_is_noticed_once(tray: Tray, monkeypatch):
 
 @pytest.mark.parametrize(
     ("model", "name"),
-    [("qwen2.5-1.5b", "qwen2.5-1.5b"), ("/home/u/models/x.gguf", "x.gguf"), (r"C:\models\x.gguf", "x.gguf")],
+    [("qwen2.5-1.5b", "qwen2.5-1.5b"), ("/home/u/models/x.gguf", "x"), (r"C:\models\x.gguf", "x")],
 )
-def test_a_path_is_named_by_its_file(model: str, name: str):
+def test_a_path_is_named_by_its_last_part(model: str, name: str):
     assert model_name(model) == name
