@@ -153,22 +153,23 @@ class XDisplay:
         return int(core.GetSelectionOwner(atom).reply().owner)
 
     def tray_icons(self) -> int:
-        """How many icons are in the tray."""
-        return self._icons_below(self._root)
+        """How many icons of other programs are shown in the tray."""
+        return self._icons_below(self._root, ~self._connection.get_setup().resource_id_mask, self.tray_owner())
 
-    def _icons_below(self, window: int) -> int:
+    def _icons_below(self, window: int, client_mask: int, tray: int) -> int:
         import xcffib
         import xcffib.xproto
 
-        core, name = self._connection.core, "_XEMBED_INFO"
-        atom = core.InternAtom(False, len(name), name).reply().atom
+        count, viewable = 0, xcffib.xproto.MapState.Viewable
         try:
-            if core.GetProperty(False, window, atom, 0, 0, 2).reply().type:
-                viewable = xcffib.xproto.MapState.Viewable
-                return int(core.GetWindowAttributes(window).reply().map_state == viewable)
-            return sum(self._icons_below(child) for child in core.QueryTree(window).reply().children)
+            for child in self._connection.core.QueryTree(window).reply().children:
+                if window & client_mask == tray & client_mask != child & client_mask:
+                    count += self._connection.core.GetWindowAttributes(child).reply().map_state == viewable
+                else:
+                    count += self._icons_below(child, client_mask, tray)
         except xcffib.XcffibException:  # a window that has just gone
             return 0
+        return count
 
     def time_to_next_window(self, combination: str) -> float:
         """Milliseconds from the press of a combination's last key until the next window is on the screen."""
