@@ -209,15 +209,16 @@ class Application(QObject):
         self._show_status()
 
     def _on_model_event(self, event: ModelEvent) -> None:
-        text = ""
+        heading = ""
         if event.error is not None:
             notice = error_notice(event.error, self._translator)
-            text = notice.text or notice.heading
+            heading = notice.heading
             if not self._status.is_busy:  # a request that waits for the model shows the error in the popup
-                self.show_error(notice.heading, notice.text)
+                self.show_error(heading, notice.text)
+            self.window.show_message(notice.text)
         elif event.state is ModelState.READY:
             self.window.show_message("")
-        self._status = self._status.after(event, text)
+        self._status = self._status.after(event, heading)
         self._show_status()
 
     # --- settings, actions, hotkeys -----------------------------------------------------------------------------

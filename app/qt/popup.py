@@ -10,7 +10,15 @@ import enum
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QFont, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QCloseEvent,
+    QFont,
+    QGuiApplication,
+    QKeySequence,
+    QShortcut,
+)
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app.qt.elided_label import ElidedLabel
@@ -209,6 +217,9 @@ class Popup(FramelessWindow):
         self.view.setPlaceholderText("")
         self.show_small_print(small_print, details)
         self._enter(PopupState.FINISHED)
+        if QAccessible.isActive():
+            event = QAccessibleAnnouncementEvent(self.view, self.view.toPlainText())
+            QAccessible.updateAccessibility(event)
 
     def show_small_print(self, text: str, details: str = "") -> None:
         """Speed, times and model, in one or two short lines; `details` is the tool tip."""

@@ -27,7 +27,7 @@ class Status:
         model_state: where the resident model stands.
         model: catalog id or path of the model that is meant.
         progress: share of the load that is done, 0 to 1.
-        error: why the last load failed, "" where it did not.
+        error: why the last load failed, in one short line of the user's language; "" where it did not.
         is_busy: whether a request runs.
     """
 
@@ -41,7 +41,7 @@ class Status:
         """The status once a model event has arrived.
 
         Args:
-            error: the event's error in the user's language.
+            error: what the event's error is, in one short line of the user's language.
         """
         return replace(
             self,
@@ -64,7 +64,7 @@ class Status:
         """One line for tooltip, menu and window."""
         tr, model = translator.tr, model_name(self.model)
         if self.model_state is ModelState.FAILED:
-            return tr("The model could not be loaded: {reason}", reason=self.error)
+            return self.error
         if self.model_state is ModelState.LOADING:
             return tr("Loading {model}: {percent} %", model=model, percent=int(100 * self.progress))
         if self.model_state is ModelState.UNLOADING:

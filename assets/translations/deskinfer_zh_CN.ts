@@ -320,10 +320,6 @@
         <translation>已复制</translation>
     </message>
     <message>
-        <source>The model could not be loaded: {reason}</source>
-        <translation>模型加载失败：{reason}</translation>
-    </message>
-    <message>
         <source>Unloading {model}</source>
         <translation>正在卸载 {model}</translation>
     </message>

@@ -109,7 +109,7 @@ def test_the_tooltip_fits_where_the_system_cuts(tray: Tray):
         (Status(ModelState.READY, "m"), TrayState.READY, "Ready: m"),
         (Status(ModelState.READY, "m", is_busy=True), TrayState.BUSY, "Working: m"),
         (Status(ModelState.EMPTY), TrayState.READY, "No model is loaded; the next action loads one"),
-        (Status(ModelState.FAILED, "m", error="no room"), TrayState.ERROR, "The model could not be loaded: no room"),
+        (Status(ModelState.FAILED, "m", error="no room"), TrayState.ERROR, "no room"),
     ],
 )
 def test_states_and_sentences(tray: Tray, status: Status, state: TrayState, sentence: str):
