@@ -13,10 +13,11 @@ from dataclasses import replace
 import psutil
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QCursor, QDesktopServices, QFont, QGuiApplication
+from PySide6.QtWidgets import QWidget
 
 from app.actions import ActionRegistry
 from app.commands import Source
-from app.desktop import DesktopSession
+from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
 from app.language import Languages, needs_identifier, preload
 from app.qt.bridge import Bridge
@@ -135,6 +136,7 @@ class Application(QObject):
         """Gives the keyboard to the popup, if it is open."""
         if self.popup.isVisible():
             self.popup.take_focus()
+            self._activate(self.popup)
 
     def load_model(self) -> None:
         """Loads the default model in the background."""
@@ -152,6 +154,7 @@ class Application(QObject):
     def show_window(self) -> None:
         """Opens the window, or brings it to the front."""
         self.window.bring_to_front()
+        self._activate(self.window)
 
     def quit(self) -> None:
         """Ends the app, once what called this has returned."""
@@ -171,6 +174,11 @@ class Application(QObject):
             self._session.grabber.close()
             self._session.desktop.close()
         self.ended.emit()
+
+    def _activate(self, window: QWidget) -> None:
+        """Asks the window manager as well: it may refuse a program that was not used last, as after a hotkey."""
+        assert self._session is not None
+        self._session.desktop.activate(Window(int(window.winId())))
 
     # --- showing ------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """The popup beside the cursor that an answer streams into.
 
 It shows and asks; it decides nothing (app/qt/controller.py does). There is one popup: a new action takes it over,
-after the running request has been cancelled, and it stays where the user has put it while it is open.
+after the running request has been cancelled, and it stays where the user has put it while it is open, unless the user
+works on another monitor by then.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from app.qt.elided_label import ElidedLabel
 from app.qt.frameless import FramelessWindow
 from app.qt.icons import svg_icon
 from app.qt.notice import Notice, NoticePanel
-from app.qt.placement import popup_rect
+from app.qt.placement import popup_rect, work_area_at
 from app.qt.stream_view import StreamView
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, style_sheet
 from app.translation import Translator
@@ -257,12 +258,13 @@ class Popup(FramelessWindow):
         self._copied_timer.start()
 
     def show_near(self, cursor: QPoint, areas: Sequence[QRect]) -> None:
-        """Shows the popup without taking the focus, near the cursor unless it is already open.
+        """Shows the popup without taking the focus, near the cursor; if it is open on the same monitor it stays.
 
         Args:
             areas: work areas of the monitors.
         """
-        if not self.isVisible():
+        stays = self.isVisible() and work_area_at(self.geometry().center(), areas) == work_area_at(cursor, areas)
+        if not stays:
             self.setGeometry(popup_rect(cursor, self.size(), areas))
             self.show()
         self.raise_()

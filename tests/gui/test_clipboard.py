@@ -1,5 +1,7 @@
 """The clipboard: every format comes back, secrets are known, receipts are for real readings by others."""
 
+import time
+
 import pytest
 from PySide6.QtCore import QByteArray, QMimeData
 from PySide6.QtGui import QColor, QGuiApplication, QImage
@@ -70,6 +72,23 @@ def test_an_empty_clipboard_is_empty_again(clipboard: QtClipboard):
 def test_questions_to_the_owner_are_no_formats(clipboard: QtClipboard):
     _put(**{"text/plain": b"x", "DELETE": b"", "TARGETS": b"", "application/x-other": b"y"})
     assert set(clipboard.snapshot().formats) == {"text/plain", "application/x-other"}
+
+
+class SlowData(QMimeData):
+    """An owner that takes its time for each format."""
+
+    def formats(self):
+        return ["application/x-first", "application/x-second", "text/html", "text/plain"]
+
+    def retrieveData(self, mimetype, preferred):
+        time.sleep(0.15)
+        return QByteArray(mimetype.encode())
+
+
+def test_a_slow_owner_does_not_hold_us_and_the_text_comes_first(clipboard: QtClipboard):
+    QGuiApplication.clipboard().setMimeData(SlowData())
+    formats = list(clipboard.snapshot().formats)
+    assert formats == ["text/plain", "text/html", "application/x-first"]
 
 
 def test_the_serial_grows_with_every_change(clipboard: QtClipboard):

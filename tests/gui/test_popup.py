@@ -98,11 +98,13 @@ def test_tab_reaches_every_button_and_leaves_the_text(finished: Popup, qtbot: Qt
     assert reached == expected
 
 
-def test_it_stays_where_the_user_has_put_it(finished: Popup):
-    areas = [QRect(0, 0, 800, 800)]
+def test_it_stays_where_the_user_has_put_it_on_the_same_monitor(finished: Popup):
+    areas = [QRect(0, 0, 800, 800), QRect(800, 0, 1600, 800)]
     finished.move(37, 41)
     finished.show_near(QPoint(500, 500), areas)
     assert finished.pos() == QPoint(37, 41)
+    finished.show_near(QPoint(1000, 100), areas)
+    assert finished.pos() == QPoint(1014, 114)
     finished.close()
     finished.show_near(QPoint(100, 100), areas)
     assert finished.pos() == QPoint(114, 114)
