@@ -122,7 +122,11 @@ def _compile(sources: list[str], flags: tuple[str, ...], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-", ignore_cleanup_errors=True) as folder:
         built = Path(folder) / target.name
         command = [sys.executable, "-m", "ziglang", "cc", *sources, *flags, "-o", str(built)]
-        environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(target.parent / "compiler"), "ZIG_LOCAL_CACHE_DIR": folder}
+        environment = {
+            **os.environ,
+            "ZIG_GLOBAL_CACHE_DIR": str(target.parent / "compiler"),
+            "ZIG_LOCAL_CACHE_DIR": folder,
+        }
         try:
             result = subprocess.run(
                 command, env=environment, capture_output=True, text=True, errors="replace", timeout=_BUILD_LIMIT_S

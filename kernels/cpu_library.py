@@ -7,6 +7,7 @@ program.c field for field.
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import sys
@@ -104,6 +105,11 @@ def load_library(variant: cpu_compiler.CpuVariant | None = None) -> ctypes.CDLL:
     Raises:
         CompileError: it could not be built or loaded.
     """
+    return _load_once(variant or cpu_compiler.best_variant())
+
+
+@functools.lru_cache(maxsize=None)
+def _load_once(variant: cpu_compiler.CpuVariant) -> ctypes.CDLL:
     path = cpu_compiler.build(variant)
     try:
         library = ctypes.CDLL(str(path))
@@ -195,12 +201,16 @@ class FileMatrix:
     def __post_init__(self) -> None:
         kind = layouts.KINDS.get(self.kind)
         if kind is None:
-            raise ContractError(f"The kind of a weight is {self.kind!r}, but it must be one of {', '.join(layouts.KINDS)}.")
+            raise ContractError(
+                f"The kind of a weight is {self.kind!r}, but it must be one of {', '.join(layouts.KINDS)}."
+            )
         if self.k % kind.block or (not kind.dense and self.k % 32):
             raise ContractError(f"The width of a {self.kind} weight is {self.k}, but it must divide by {kind.block}.")
         needed = self.n * layouts.row_bytes(self.kind, self.k)
         if self.data.nbytes != needed or not self.data.flags.c_contiguous:
-            raise ContractError(f"A {self.kind} weight of ({self.n}, {self.k}) has {self.data.nbytes} bytes, not {needed}.")
+            raise ContractError(
+                f"A {self.kind} weight of ({self.n}, {self.k}) has {self.data.nbytes} bytes, not {needed}."
+            )
 
 
 def _pack(
@@ -303,7 +313,9 @@ def prepare_head(library: ctypes.CDLL, pool: int, table: PackedTable, window: fl
     memory = _map_zeros(layouts.head_bytes(n, k))
     spread = memory.ctypes.data
     channel, upper = spread + 4 * n, spread + 4 * (n + k)
-    struct = HeadStruct(part, top, spread, channel, upper, upper + 4 * layouts.HEAD_TOKENS * layouts.tiles_of(n), window)
+    struct = HeadStruct(
+        part, top, spread, channel, upper, upper + 4 * layouts.HEAD_TOKENS * layouts.tiles_of(n), window
+    )
     sums = np.empty(k)
     library.head_prepare(pool, ctypes.byref(struct), sums.ctypes.data)
     return PackedHead(struct, table, memory)

@@ -1,8 +1,8 @@
 """The error tree of the kernels; backends turn these into the engine's own errors.
 
-    KernelError
-    ├── CompileError     the compiler is missing or refused a source
-    └── ContractError    a launcher was given shapes or types that its kernel does not take
+KernelError
+├── CompileError     the compiler is missing or refused a source
+└── ContractError    a launcher was given shapes or types that its kernel does not take
 """
 
 from __future__ import annotations

@@ -183,9 +183,7 @@ def workspace_sizes(max_tokens: int, max_k: int, num_kv_heads: int = 1, head_dim
     groups = k // 32
     linear = 2 * max_tokens * TILE * 4 + k * TILE + 3 * groups * TILE * 4
     wide = value_dim(head_dim)
-    attention = 4 * (
-        _ATTENTION_PAGE * (head_dim + wide) + _ATTENTION_ROWS * (head_dim + _ATTENTION_PAGE + 2 * wide)
-    )
+    attention = 4 * (_ATTENTION_PAGE * (head_dim + wide) + _ATTENTION_ROWS * (head_dim + _ATTENTION_PAGE + 2 * wide))
     return WorkspaceSizes(
         act_q=round_up(max_tokens * k, ALIGNMENT),
         act_scale=round_up(max_tokens * groups * 4, ALIGNMENT),

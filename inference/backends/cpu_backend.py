@@ -28,8 +28,9 @@ from kernels.errors import ContractError, KernelError
 
 FloatArray = NDArray[np.float32]
 
-_EXACT_WINDOW = 4.0
-"""Logits at most this far below the best are exact for certain; in practice nearly all within 8 are. e^-8 is 0.0003."""
+_EXACT_WINDOW = {"q6_k": 4.0, "q8_0": 8.0}
+"""Logits at most this far below the best are exact for certain, by the kind of the head. With q6_k nearly all within 8 are
+in practice; e^-8 is 0.0003."""
 
 _LOGIT_ROWS = 8
 """Rows of logits that have memory of their own; more are allocated when they are asked for."""
@@ -159,7 +160,7 @@ class CpuBackend:
         table = tied or lib.pack_table(self._library, self._pool, self._arena, file_matrix(tensor))
         self._max_k = max(self._max_k, int(table.part.k))
         if table.kind in layouts.SPLIT_KINDS:
-            window = math.inf if self._exact_logits else _EXACT_WINDOW
+            window = math.inf if self._exact_logits else _EXACT_WINDOW[table.kind]
             return lib.prepare_head(self._library, self._pool, table, window)
         return lib.table_as_linear(table)
 
@@ -242,7 +243,13 @@ class CpuBackend:
             return
         arrays = tuple(
             np.ascontiguousarray(array, np.int32)
-            for array in (batch.positions, batch.query_starts, batch.context_lengths, batch.page_tables, batch.token_ids)
+            for array in (
+                batch.positions,
+                batch.query_starts,
+                batch.context_lengths,
+                batch.page_tables,
+                batch.token_ids,
+            )
         )
         step = self._step
         step.m, step.sequences, step.max_pages = len(arrays[0]), len(arrays[2]), arrays[3].shape[1]
@@ -273,7 +280,11 @@ class CpuBackend:
             out = self._out("embed", len(ids), int(table.part.k))
             self._run(
                 lib.OpStruct(
-                    kind=lib.OP_EMBED, m=len(ids), a=ids.ctypes.data, b=ctypes.addressof(table.part), out=out.ctypes.data
+                    kind=lib.OP_EMBED,
+                    m=len(ids),
+                    a=ids.ctypes.data,
+                    b=ctypes.addressof(table.part),
+                    out=out.ctypes.data,
                 )
             )
         return self._noted(key, out, table)
@@ -428,7 +439,9 @@ class CpuBackend:
 
     def _head_logits(self, x: FloatArray, head: lib.PackedHead, out: FloatArray) -> None:
         if x.shape[1] != head.k or x.dtype != np.float32 or not x.flags.c_contiguous:
-            raise ContractError(f"The input of a head has width {x.shape[1]} and type {x.dtype}, the head takes {head.k}.")
+            raise ContractError(
+                f"The input of a head has width {x.shape[1]} and type {x.dtype}, the head takes {head.k}."
+            )
         self._reserve(len(x), head.k)
         self._run(
             lib.OpStruct(
