@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from app.qt.theme import SPACE_M, SPACE_S, scaled
 
-PREVIEW_CHARS = 280
+PREVIEW_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
