@@ -199,6 +199,7 @@ class CpuBackend:
         return buffer[:rows]
 
     def _reserve(self, tokens: int, k: int) -> None:
+        self._check_open()
         space = self._workspace
         if tokens <= space.max_tokens and k <= space.max_k:
             return
@@ -210,9 +211,12 @@ class CpuBackend:
             self._pool, self._threads, max(tokens, space.max_tokens), max(k, space.max_k), 1, 64
         )
 
-    def _execute(self, ops: Any, count: int) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise ContractError("The backend has been closed.")
+
+    def _execute(self, ops: Any, count: int) -> None:
+        self._check_open()
         self._library.run_ops(ctypes.byref(self._workspace.struct), ctypes.byref(self._step), ops, count)
 
     def _run(self, op: lib.OpStruct) -> None:
