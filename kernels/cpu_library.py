@@ -233,7 +233,7 @@ def _pack(
         part.kind = kind.code
         part.sc = memory[0].ctypes.data
         part.hi = memory[0].ctypes.data + kind.scale_bytes
-        part.q = memory[0].ctypes.data + kind.scale_bytes + kind.high_bytes
+        part.q = part.hi + kind.high_bytes // kind.groups
         part.q_block = part.hi_block = part.sc_block = kind.tile_block_bytes
     part.q_tile, part.hi_tile, part.sc_tile = blocks * part.q_block, blocks * part.hi_block, blocks * part.sc_block
     library.pack_part(pool, ctypes.byref(part), matrix.data.ctypes.data, layouts.row_bytes(matrix.kind, k))

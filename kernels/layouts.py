@@ -4,7 +4,7 @@ Weights lie in tiles of 16 rows, so that a vector instruction multiplies 16 rows
 and no sum across lanes is ever needed. A block is 32 k of a tile, or 256 k (8 groups of 32) for the K kinds; it takes
 exactly the bits of the file, only in another order:
 
-    tile t: | block 0 | block 1 | ...            block: | scales | high bits | nibbles |
+    tile t: | block 0 | block 1 | ...        block: | scales | group 0: high bits, nibbles | group 1: ... |
 
     nibbles of one group of 32 k, 256 bytes:
         byte     0        4        8            60 | 64                  | 128     | 192
@@ -44,7 +44,7 @@ class WeightKind:
         code: the kernels' number of it (enum weight_kind).
         block: k of a block; 1 for dense kinds.
         file_bytes: bytes of a block of one row in the file.
-        scale_bytes, high_bytes, q_bytes: of a block of a tile, in this order.
+        scale_bytes, high_bytes, q_bytes: of a block of a tile.
     """
 
     name: str
@@ -59,6 +59,11 @@ class WeightKind:
     def dense(self) -> bool:
         """True for float kinds, which have no blocks."""
         return self.block == 1
+
+    @property
+    def groups(self) -> int:
+        """Groups of 32 k in a block; 1 for dense kinds, where it means nothing."""
+        return max(1, self.block // 32)
 
     @property
     def tile_block_bytes(self) -> int:

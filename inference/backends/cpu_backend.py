@@ -1,9 +1,11 @@
 """Our own C kernels on the CPU, over numpy arrays: the default backend.
 
 Weights keep the bits of the file, activations are int8 in groups of 32 with float32 scales, KV is float16, all sums are
-float32. A token's result is bitwise the same alone and in a batch, in one chunk or in several, and for any number of threads.
+float32. A token's result is bitwise the same alone and in a batch, in one chunk or in several, and for any number of
+threads.
 
-Arrays that a method returns are views of memory that the same method uses again at its next call.
+Arrays that a method returns are views of memory that the same method uses again at its next call, and in a decode step
+they are filled when its logits are asked for (cpu_program.py).
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.backends import cpu_self_check
-from inference.backends.backend import PAGE_SIZE, Batch
+from inference.backends import cpu_memory, cpu_self_check
+from inference.backends.backend import Batch
+from inference.backends.cpu_memory import FloatArray, StepMemory, drop_file_pages
 from inference.backends.cpu_program import ProgramNotes
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
@@ -26,22 +29,16 @@ from kernels import cpu_library as lib
 from kernels import layouts
 from kernels.errors import ContractError, KernelError
 
-FloatArray = NDArray[np.float32]
-
 _EXACT_WINDOW = {"q6_k": 4.0, "q8_0": 8.0}
-"""Logits at most this far below the best are exact for certain, by the kind of the head. With q6_k nearly all within 8 are
-in practice; e^-8 is 0.0003."""
-
-_LOGIT_ROWS = 8
-"""Rows of logits that have memory of their own; more are allocated when they are asked for."""
+"""Logits at most this far below the best are exact for certain, by the kind of the head. With q6_k nearly all within 8
+are in practice; e^-8 is 0.0003."""
 
 
-def file_matrix(tensor: WeightTensor) -> lib.FileMatrix:
-    """The kernels' view of a tensor."""
+def _file_matrix(tensor: WeightTensor) -> lib.FileMatrix:
     return lib.FileMatrix(tensor.kind, tensor.shape[0], tensor.shape[1], tensor.data)
 
 
-def float_vector(tensor: WeightTensor) -> FloatArray:
+def _float_vector(tensor: WeightTensor) -> FloatArray:
     """A vector of float32, float16 or bfloat16 as float32; always a copy."""
     data = np.ascontiguousarray(tensor.data).reshape(-1)
     if tensor.kind == "f32":
@@ -79,17 +76,8 @@ class CpuBackend:
         self._exact_logits = exact_logits
         self._threads: int = self._library.pool_threads(self._pool)
         self._arena = lib.Arena()
-        self._step = lib.StepStruct(page_size=PAGE_SIZE, q_heads=1, kv_heads=1, head_dim=2, value_dim=16)
-        self._workspace = lib.Workspace(self._pool, self._threads, 16, 512, 1, 64)
-        self._max_k = 32
-        self._allocated = False
-        self._buffers: dict[str, FloatArray] = {}
-        self._keys: list[int] = []
-        self._values: list[int] = []
-        self._held: list[Any] = []
+        self._memory = StepMemory(self._pool, self._threads)
         self._notes = ProgramNotes()
-        self._batch: Batch | None = None
-        self._batch_arrays: tuple[NDArray[np.int32], ...] = ()
         reason = cpu_self_check.fault(self)
         if reason:
             self.close()
@@ -104,112 +92,52 @@ class CpuBackend:
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
         """See Backend. Vectors are float32."""
-        if len(shape) == 1:
-            return 4 * shape[0]
-        return layouts.packed_bytes(kind, shape[0], shape[1])
+        return 4 * shape[0] if len(shape) == 1 else layouts.packed_bytes(kind, shape[0], shape[1])
 
     def planned_kv_page_bytes(self, spec: ModelSpec) -> int:
         """See Backend. float16."""
-        keys, values = layouts.kv_page_elements(spec.num_kv_heads, spec.head_dim, PAGE_SIZE)
-        return 2 * (keys + values) * spec.num_layers
+        return cpu_memory.kv_page_bytes(spec)
 
     def planned_workspace_bytes(self, spec: ModelSpec, max_batch_tokens: int) -> int:
         """See Backend."""
-        max_k = max(spec.hidden_size, spec.q_size, spec.intermediate_size)
-        sizes = layouts.workspace_sizes(max_batch_tokens, max_k, spec.num_kv_heads, spec.head_dim)
-        widths = self._buffer_widths(spec)
-        floats = max_batch_tokens * sum(widths.values()) + min(_LOGIT_ROWS, max_batch_tokens) * spec.vocab_size
-        head = layouts.head_bytes(spec.vocab_size, spec.hidden_size)
-        return sizes.total(self._threads) + 4 * floats + head
-
-    def _buffer_widths(self, spec: ModelSpec) -> dict[str, int]:
-        return {
-            "embed": spec.hidden_size,
-            "rms_norm": spec.hidden_size,
-            "linear": spec.q_size + 2 * spec.kv_size,
-            "attention": spec.q_size,
-            "gated_linear": spec.intermediate_size,
-            "take_rows": spec.hidden_size,
-            "angles": spec.head_dim,
-        }
+        return cpu_memory.workspace_bytes(spec, max_batch_tokens, self._threads)
 
     # Weights
 
     def vector(self, tensor: WeightTensor) -> FloatArray:
         """See Backend."""
-        return float_vector(tensor)
+        return _float_vector(tensor)
 
     def linear_weight(self, parts: Sequence[WeightTensor], biases: Sequence[WeightTensor] = ()) -> lib.PackedLinear:
         """See Backend."""
-        vectors = [float_vector(bias) for bias in biases]
-        return self._pack([file_matrix(part) for part in parts], vectors)
-
-    def _pack(self, matrices: Sequence[lib.FileMatrix], biases: Sequence[FloatArray] = ()) -> lib.PackedLinear:
-        packed = lib.pack_linear(self._library, self._pool, self._arena, matrices, biases)
-        self._max_k = max(self._max_k, packed.k)
+        matrices, vectors = [_file_matrix(part) for part in parts], [_float_vector(bias) for bias in biases]
+        packed = lib.pack_linear(self._library, self._pool, self._arena, matrices, vectors)
+        for part in parts:
+            drop_file_pages(part.data)
         return packed
 
     def embedding_weight(self, tensor: WeightTensor) -> lib.PackedTable:
         """See Backend."""
-        return lib.pack_table(self._library, self._pool, self._arena, file_matrix(tensor))
+        table = lib.pack_table(self._library, self._pool, self._arena, _file_matrix(tensor))
+        drop_file_pages(tensor.data)
+        return table
 
     def head_weight(self, tensor: WeightTensor, tied: lib.PackedTable | None) -> lib.PackedHead | lib.PackedLinear:
         """See Backend. A tied head takes no memory for its weights."""
         if self._exact_logits and tied is None:
-            return self._pack([file_matrix(tensor)])
-        table = tied or lib.pack_table(self._library, self._pool, self._arena, file_matrix(tensor))
-        self._max_k = max(self._max_k, int(table.part.k))
+            return self.linear_weight([tensor])
+        table = tied or self.embedding_weight(tensor)
         if table.kind in layouts.SPLIT_KINDS:
             window = math.inf if self._exact_logits else _EXACT_WINDOW[table.kind]
             return lib.prepare_head(self._library, self._pool, table, window)
         return lib.table_as_linear(table)
 
-    # Memory
+    # Running
 
     def allocate(self, spec: ModelSpec, inv_freq: NDArray[np.float64], num_pages: int, max_batch_tokens: int) -> None:
         """See Backend."""
-        max_k = max(spec.hidden_size, spec.q_size, spec.intermediate_size, self._max_k)
-        self._workspace = lib.Workspace(
-            self._pool, self._threads, max_batch_tokens, max_k, spec.num_kv_heads, spec.head_dim
-        )
-        self._buffers = {
-            name: np.zeros((max_batch_tokens, width), np.float32) for name, width in self._buffer_widths(spec).items()
-        }
-        self._buffers["logits"] = np.zeros((min(_LOGIT_ROWS, max_batch_tokens), spec.vocab_size), np.float32)
-        keys, values = layouts.kv_page_elements(spec.num_kv_heads, spec.head_dim, PAGE_SIZE)
-        pages = lib.Arena().take(2 * (keys + values) * num_pages * spec.num_layers)
-        at = pages.ctypes.data + 2 * np.arange(spec.num_layers) * (keys + values) * num_pages
-        self._keys = [int(address) for address in at]
-        self._values = [int(address) + 2 * keys * num_pages for address in at]
-        frequencies = np.ascontiguousarray(inv_freq, np.float64)
-        angles = self._buffers["angles"]
-        self._held = [pages, frequencies]
-        step = self._step
-        step.q_heads, step.kv_heads, step.head_dim = spec.num_q_heads, spec.num_kv_heads, spec.head_dim
-        step.value_dim = layouts.value_dim(spec.head_dim)
-        step.norm_eps, step.scale = spec.rms_norm_eps, 1.0 / math.sqrt(spec.head_dim)
-        step.inv_freq = frequencies.ctypes.data
-        step.cosines, step.sines = angles.ctypes.data, angles.ctypes.data + angles.nbytes // 2
-        self._allocated = True
-
-    def _out(self, name: str, rows: int, width: int) -> FloatArray:
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.shape[1] != width or buffer.shape[0] < rows:
-            return np.empty((rows, width), np.float32)
-        return buffer[:rows]
-
-    def _reserve(self, tokens: int, k: int) -> None:
-        self._check_open()
-        space = self._workspace
-        if tokens <= space.max_tokens and k <= space.max_k:
-            return
-        if self._allocated:
-            raise ContractError(
-                f"A step of {tokens} tokens and width {k} exceeds what was allocated: {space.max_tokens} and {space.max_k}."
-            )
-        self._workspace = lib.Workspace(
-            self._pool, self._threads, max(tokens, space.max_tokens), max(k, space.max_k), 1, 64
-        )
+        self._memory.allocate(spec, inv_freq, num_pages, max_batch_tokens)
+        self._notes.clear()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -217,7 +145,8 @@ class CpuBackend:
 
     def _execute(self, ops: Any, count: int) -> None:
         self._check_open()
-        self._library.run_ops(ctypes.byref(self._workspace.struct), ctypes.byref(self._step), ops, count)
+        memory = self._memory
+        self._library.run_ops(ctypes.byref(memory.workspace.struct), ctypes.byref(memory.step), ops, count)
 
     def _run(self, op: lib.OpStruct) -> None:
         self._execute(ctypes.byref(op), 1)
@@ -242,37 +171,20 @@ class CpuBackend:
         return out
 
     def _take_batch(self, batch: Batch) -> None:
-        """Points the step at the batch's arrays; once for each batch."""
-        if batch is self._batch:
-            return
-        arrays = tuple(
-            np.ascontiguousarray(array, np.int32)
-            for array in (
-                batch.positions,
-                batch.query_starts,
-                batch.context_lengths,
-                batch.page_tables,
-                batch.token_ids,
-            )
-        )
-        step = self._step
-        step.m, step.sequences, step.max_pages = len(arrays[0]), len(arrays[2]), arrays[3].shape[1]
-        step.positions, step.query_starts = arrays[0].ctypes.data, arrays[1].ctypes.data
-        step.context_lengths, step.page_tables = arrays[2].ctypes.data, arrays[3].ctypes.data
-        self._batch, self._batch_arrays = batch, arrays
-        if self._allocated and self._notes.replaying is None:
-            self._reserve(step.m, 1)
+        memory = self._memory
+        if memory.take_batch(batch) and memory.allocated and self._notes.replaying is None:
+            memory.reserve(len(memory.token_ids), 1)
             self._run(lib.OpStruct(kind=lib.OP_ROPE_ANGLES))
 
     # Operations
 
     def embed(self, table: lib.PackedTable, batch: Batch) -> FloatArray:
         """See Backend. Begins a step."""
-        self._batch = None
-        if self._allocated:
+        self._memory.forget_batch()
+        if self._memory.allocated:
             self._notes.begin(len(batch.token_ids), len(batch.logit_rows))
         self._take_batch(batch)
-        ids = self._batch_arrays[4]
+        ids = self._memory.token_ids
         program = self._notes.replaying or self._notes.noting
         if program is not None:
             program.token_ids[:] = ids
@@ -281,7 +193,7 @@ class CpuBackend:
         key = (lib.OP_EMBED, id(table))
         out = self._replayed(*key)
         if out is None:
-            out = self._out("embed", len(ids), int(table.part.k))
+            out = self._memory.out("embed", len(ids), int(table.part.k))
             self._run(
                 lib.OpStruct(
                     kind=lib.OP_EMBED,
@@ -300,7 +212,7 @@ class CpuBackend:
         if out is not None:
             return out
         m, k = x.shape
-        out = self._out("rms_norm", m, k)
+        out = self._memory.out("rms_norm", m, k)
         self._run(
             lib.OpStruct(
                 kind=lib.OP_RMS_NORM, m=m, k=k, a=x.ctypes.data, b=weight.ctypes.data, out=out.ctypes.data, value=eps
@@ -309,10 +221,11 @@ class CpuBackend:
         return self._noted(key, out, x, weight)
 
     def _linear(self, x: FloatArray, weight: lib.PackedLinear, out: FloatArray, mode: int) -> FloatArray:
+        self._check_open()
         m, k = x.shape
         if k != weight.k or x.dtype != np.float32 or x.strides[1] != 4:
             raise ContractError(f"The input of a linear has width {k} and type {x.dtype}, its weight takes {weight.k}.")
-        self._reserve(m, k)
+        self._memory.reserve(m, k)
         self._run(
             lib.OpStruct(
                 kind=lib.OP_LINEAR,
@@ -333,7 +246,7 @@ class CpuBackend:
         out = self._replayed(*key)
         if out is not None:
             return out
-        out = self._linear(x, weight, self._out("linear", len(x), weight.columns), lib.LINEAR_STORE)
+        out = self._linear(x, weight, self._memory.out("linear", len(x), weight.columns), lib.LINEAR_STORE)
         return self._noted(key, out, x, weight)
 
     def add_linear(self, residual: FloatArray, x: FloatArray, weight: lib.PackedLinear) -> FloatArray:
@@ -353,7 +266,7 @@ class CpuBackend:
             return out
         if gate_up.struct.parts != 2 or gate_up.parts[0].n != gate_up.parts[1].n:
             raise ContractError("A gated weight must have two parts of equal height: gate and up.")
-        out = self._linear(x, gate_up, self._out("gated_linear", len(x), gate_up.parts[0].n), lib.LINEAR_GATED)
+        out = self._linear(x, gate_up, self._memory.out("gated_linear", len(x), gate_up.parts[0].n), lib.LINEAR_GATED)
         return self._noted(key, out, x, gate_up)
 
     def rope_append(
@@ -371,13 +284,13 @@ class CpuBackend:
                 m=len(qkv),
                 a=None if q_norm is None else q_norm.ctypes.data,
                 b=None if k_norm is None else k_norm.ctypes.data,
-                c=self._keys[layer],
-                d=self._values[layer],
+                c=self._memory.keys[layer],
+                d=self._memory.values[layer],
                 out=qkv.ctypes.data,
                 out_stride=qkv.strides[0] // 4,
             )
         )
-        return self._noted(key, qkv[:, : self._step.q_heads * self._step.head_dim], qkv, q_norm, k_norm)
+        return self._noted(key, qkv[:, : self._memory.step.q_heads * self._memory.step.head_dim], qkv, q_norm, k_norm)
 
     def attention(self, q: FloatArray, layer: int, batch: Batch) -> FloatArray:
         """See Backend."""
@@ -386,14 +299,14 @@ class CpuBackend:
         out = self._replayed(*key)
         if out is not None:
             return out
-        out = self._out("attention", *q.shape)
+        out = self._memory.out("attention", *q.shape)
         self._run(
             lib.OpStruct(
                 kind=lib.OP_ATTENTION,
                 m=len(q),
                 a=q.ctypes.data,
-                c=self._keys[layer],
-                d=self._values[layer],
+                c=self._memory.keys[layer],
+                d=self._memory.values[layer],
                 out=out.ctypes.data,
                 stride=q.strides[0] // 4,
                 out_stride=out.strides[0] // 4,
@@ -411,7 +324,7 @@ class CpuBackend:
         if out is not None:
             return out
         taken = np.ascontiguousarray(rows, np.int32) if program is None else program.logit_rows
-        out = self._out("take_rows", len(taken), x.shape[1])
+        out = self._memory.out("take_rows", len(taken), x.shape[1])
         self._run(
             lib.OpStruct(
                 kind=lib.OP_TAKE_ROWS,
@@ -432,7 +345,7 @@ class CpuBackend:
             assert self._notes.replaying is not None, "only a replay returns an array"
             self._execute(*self._notes.replaying.operations(self._notes.at))
         else:
-            out = self._out("logits", len(x), head.columns)
+            out = self._memory.out("logits", len(x), head.columns)
             if isinstance(head, lib.PackedHead):
                 self._head_logits(x, head, out)
             else:
@@ -446,7 +359,7 @@ class CpuBackend:
             raise ContractError(
                 f"The input of a head has width {x.shape[1]} and type {x.dtype}, the head takes {head.k}."
             )
-        self._reserve(len(x), head.k)
+        self._memory.reserve(len(x), head.k)
         self._run(
             lib.OpStruct(
                 kind=lib.OP_LOGITS,
@@ -465,8 +378,5 @@ class CpuBackend:
         self._closed = True
         self._library.pool_destroy(self._pool)
         self._notes.clear()
-        self._buffers.clear()
-        self._held.clear()
-        self._keys.clear()
-        self._values.clear()
-        del self._arena, self._workspace
+        self._memory.clear()
+        del self._arena

@@ -10,6 +10,8 @@
  * Source:    own; VNNI's use for 16 rows at once needs no sum across lanes. */
 #include "workspace.h"
 
+#define CHUNK_VALUES 200000 /* weights of a chunk for one token: some 20 us, so that threads end together */
+
 /* Adds a group's product to f[j], token by token of a block of mr. */
 INLINE void group_dot(const int kind, const int mr, const struct group *w, const int8_t *xq, const float *xs,
                       const float *xsum, const int32_t *neg, vf *f) {
@@ -260,7 +262,7 @@ void linear(struct workspace *ws, const struct linear *w, const float *x, int64_
         quantized |= !kind_is_dense(w->part[i].kind);
     }
     if (quantized) quantize_rows(ws, x, stride, m, w->k);
-    int chunks = pool_threads(ws->pool) * 8, per_chunk = (tiles + chunks - 1) / chunks;
+    int per_chunk = CHUNK_VALUES / (w->k * (mode == LINEAR_GATED ? 2 : 1) * TILE * (1 + m / 16)) + 1;
     struct linear_job job = {ws, w, x, stride, out_stride, out, m, mode, tiles, per_chunk};
     pool_run(ws->pool, linear_chunk, &job, (tiles + per_chunk - 1) / per_chunk);
 }

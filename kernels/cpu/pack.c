@@ -179,8 +179,8 @@ static void pack_tile(const struct pack_job *job, int tile) {
             if (n < p->n) read_block(p->kind, job->src + n * job->row_bytes + (int64_t)b * raw_bytes(p->kind), &raw);
             else memset(&raw, 0, sizeof raw);
             for (int g = 0; g < groups; g++)
-                pack_group(p->kind, raw.q + 32 * g, q + g * kind_q_bytes(p->kind) + 4 * row,
-                           hi + g * kind_hi_bytes(p->kind) + 4 * row);
+                pack_group(p->kind, raw.q + 32 * g, q + g * kind_q_stride(p->kind) + 4 * row,
+                           hi + g * kind_hi_stride(p->kind) + 4 * row);
             pack_scales(p->kind, &raw, sc, row);
         }
     }

@@ -33,6 +33,9 @@ INLINE int kind_q_bytes(int kind) { return kind == Q8_0 ? 512 : 256; } /* of a g
 INLINE int kind_hi_bytes(int kind) {
     return kind_is_q6(kind) ? 128 : kind_is_q5(kind) ? 64 : kind == Q8_SPLIT || kind == Q8_TOP ? 256 : 0;
 }
+/* From group to group of a block: the high bits of a group lie before its nibbles, but apart where the kind is split. */
+INLINE int kind_q_stride(int kind) { return kind == Q6_K || kind == Q5_K ? kind_q_bytes(kind) + kind_hi_bytes(kind) : kind_q_bytes(kind); }
+INLINE int kind_hi_stride(int kind) { return kind == Q6_K || kind == Q5_K ? kind_q_stride(kind) : kind_hi_bytes(kind); }
 INLINE int tiles_of(int n) { return (n + TILE - 1) / TILE; }
 
 /* What dot_pair may assume of the bytes: below 16, below 64, or anything. */
@@ -143,7 +146,7 @@ INLINE void load_bytes(const int kind, const uint8_t *q, const uint8_t *hi, stru
 /* Group g of a block for part h (rows h * LANES onward) of a tile. */
 INLINE void load_group(const int kind, const uint8_t *q, const uint8_t *hi, const uint8_t *sc, const int g, const int h,
                        struct group *o) {
-    load_bytes(kind, q + g * kind_q_bytes(kind) + h * LANES * 4, hi + g * kind_hi_bytes(kind) + h * LANES * 4, o);
+    load_bytes(kind, q + g * kind_q_stride(kind) + h * LANES * 4, hi + g * kind_hi_stride(kind) + h * LANES * 4, o);
     if (kind_is_q6(kind)) {
         vf d = vf_load_f16((const uint16_t *)(sc + 256) + h * LANES);
         o->scale = vf_mul(d, vf_from_vi(vi_load_i8((const int8_t *)sc + g * 32 + h * LANES)));

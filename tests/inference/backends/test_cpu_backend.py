@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -148,10 +151,9 @@ def test_weights_take_what_was_planned(backend, kind):
 
 def test_pages_and_workspace_take_what_was_planned(backend):
     backend.allocate(SPEC, inv_freq(SPEC), 7, 33)
-    pages, *_ = backend._held
-    assert pages.nbytes == 7 * backend.planned_kv_page_bytes(SPEC) == 7 * 3 * 2 * 2 * 64 * PAGE_SIZE * 2
+    assert backend._memory.pages.nbytes == 7 * backend.planned_kv_page_bytes(SPEC) == 7 * 3 * 2 * 2 * 64 * PAGE_SIZE * 2
     head = backend.head_weight(random_matrix("q8_0", 1000, 256, seed=0), None)
-    taken = sum(buffer.nbytes for buffer in backend._buffers.values()) + backend._workspace._memory.nbytes
+    taken = sum(buffer.nbytes for buffer in backend._memory.buffers.values()) + backend._memory.workspace._memory.nbytes
     assert taken + head.memory.nbytes == backend.planned_workspace_bytes(SPEC, 33)
 
 
@@ -244,3 +246,30 @@ def test_kernels_that_compute_wrongly_are_a_reason(monkeypatch, kind):
     monkeypatch.setattr(cpu_self_check, "dequantize", wrong)
     with pytest.raises(BackendUnavailableError, match=f"kernel for {kind} is off by"):
         CpuBackend(threads=1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's list of mappings")
+def test_packing_gives_the_pages_of_a_mapped_file_back(backend, tmp_path):
+    tensor = random_matrix("f32", 2048, 1024, seed=0)
+    (tmp_path / "weights").write_bytes(tensor.data.tobytes())
+    mapped = np.memmap(tmp_path / "weights", np.uint8, "r").view(np.ndarray).reshape(2048, -1)
+
+    def mapped_kib():
+        lines = (line.split() for line in Path("/proc/self/smaps").read_text().splitlines())
+        inside = False
+        for line in lines:
+            inside = inside or line[-1] == str(tmp_path / "weights")
+            if inside and line[0] == "Rss:":
+                return int(line[1])
+        raise AssertionError("the file is not mapped")
+
+    assert mapped.sum() > 0
+    assert mapped_kib() == 8192
+    weight = backend.linear_weight([WeightTensor("w", (2048, 1024), "f32", mapped)])
+    assert mapped_kib() <= 8
+    np.testing.assert_array_equal(mapped, tensor.data)
+    x = np.eye(4, 1024, dtype=np.float32)
+    np.testing.assert_array_equal(backend.linear(x, weight), tensor.data.view(np.float32).T[:4])
+    with_copy = backend.linear_weight([tensor])  # memory of our own is left alone
+    np.testing.assert_array_equal(mapped, tensor.data)
+    assert with_copy.num_bytes == weight.num_bytes
