@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from inference.errors import ModelNotFoundError
+from inference.formats.model_store import ModelStore
+
 TINY: dict[str, dict[str, Any]] = {
     "hidden_size": 48,
     "intermediate_size": 80,
@@ -30,6 +33,19 @@ CHATML = (
 )
 
 MakeModel = Callable[..., Path]
+
+
+@pytest.fixture
+def stored_model() -> Callable[[str], Path]:
+    """`stored_model(id)` is the path of a real model; the test is skipped where the store does not hold it."""
+
+    def path_of(model_id: str) -> Path:
+        try:
+            return ModelStore().resolve(model_id)
+        except ModelNotFoundError as error:
+            pytest.skip(str(error))
+
+    return path_of
 
 
 @pytest.fixture(scope="session")
