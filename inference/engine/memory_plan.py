@@ -55,12 +55,13 @@ def plan_memory(
         tensors: kind and shape of every tensor of the model.
         free_bytes: what is free now, and what a resident model would give back.
         default_context: where `context_tokens` is None, the largest context up to this one is taken.
-        context_tokens: exactly this context, rounded up to whole pages.
+        context_tokens: this context, rounded up to whole pages and cut to what the model was trained for, and no
+            smaller one.
         max_batch_tokens: most tokens of a step.
 
     Raises:
         OutOfMemoryError: it does not fit; the message says what would.
-        InvalidRequestError: `context_tokens` is more than the model was trained for, or too few.
+        InvalidRequestError: `context_tokens` is less than a page.
     """
     weights = sum(backend.planned_weight_bytes(kind, shape) for kind, shape in tensors)
     fixed = MemoryPlan(weights, 0, backend.planned_workspace_bytes(spec, max_batch_tokens), RESERVE_BYTES, 0)
@@ -71,20 +72,13 @@ def plan_memory(
         least = min(LEAST_CONTEXT_TOKENS, wanted)
         context = min(wanted, fitting) if fitting >= least else least
     else:
-        _check_context(context_tokens, spec.max_context)
+        if context_tokens < PAGE_SIZE:
+            raise InvalidRequestError(f"The context is {context_tokens} tokens, but it must be {PAGE_SIZE} or more.")
         context = min(pages_for(context_tokens) * PAGE_SIZE, spec.max_context)
     plan = MemoryPlan(weights, pages_for(context) * page_bytes, fixed.workspace_bytes, RESERVE_BYTES, context)
     if plan.total_bytes > free_bytes:
         raise OutOfMemoryError(plan.total_bytes, free_bytes, _cure(fitting))
     return plan
-
-
-def _check_context(context_tokens: int, max_context: int) -> None:
-    if not PAGE_SIZE <= context_tokens <= max_context:
-        raise InvalidRequestError(
-            f"The context is {context_tokens} tokens, but it must be between {PAGE_SIZE} and {max_context},"
-            " the length that the model was trained for."
-        )
 
 
 def _cure(fitting: int) -> str:

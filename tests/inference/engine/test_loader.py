@@ -109,10 +109,9 @@ def test_what_does_not_fit_is_refused_before_it_is_loaded_unless_the_resident_mo
     assert len(closed) == 2
 
 
-@pytest.mark.parametrize("context", [1, 513])
-def test_a_context_out_of_range_is_refused(tiny: Path, context: int, closed: list[Backend]) -> None:
-    with pytest.raises(InvalidRequestError, match="between 64 and 512"):
-        open_engine(str(tiny), TORCH, context_tokens=context)
+def test_a_context_out_of_range_is_refused(tiny: Path, closed: list[Backend]) -> None:
+    with pytest.raises(InvalidRequestError, match="64 or more"):
+        open_engine(str(tiny), TORCH, context_tokens=1)
     assert len(closed) == 1
 
 

@@ -84,9 +84,14 @@ def test_a_context_by_choice_is_rounded_up_to_pages() -> None:
     assert plan(10**12, context_tokens=PAGE_SIZE).context_tokens == PAGE_SIZE
 
 
-@pytest.mark.parametrize("context", [0, -5, PAGE_SIZE - 1, 32769])
-def test_a_context_out_of_range_is_refused(context: int) -> None:
-    with pytest.raises(InvalidRequestError, match=f"{context} tokens, but it must be between 64 and 32768"):
+def test_a_context_by_choice_is_cut_to_what_the_model_was_trained_for() -> None:
+    found = plan(10**12, context_tokens=4096, spec=dataclasses.replace(SPEC, max_context=2000))
+    assert (found.context_tokens, found.num_pages) == (2000, 32)
+
+
+@pytest.mark.parametrize("context", [0, -5, PAGE_SIZE - 1])
+def test_a_context_below_a_page_is_refused(context: int) -> None:
+    with pytest.raises(InvalidRequestError, match=f"{context} tokens, but it must be 64 or more"):
         plan(10**12, context_tokens=context)
 
 
