@@ -88,7 +88,7 @@ class Environment:
         extras = tuple(sorted({*extras, *old.get("extras", ())}))
         self._install_torch()
         self._install_project(extras)
-        kept = {name: value for name, value in old.items() if name == "model"}
+        kept = {name: value for name, value in old.items() if name == "models"}
         self.update_stamp(**kept, **self._identity(), pyproject=self._wanted(), extras=list(extras))
 
     def _make(self) -> None:

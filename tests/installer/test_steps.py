@@ -75,7 +75,8 @@ def test_status_of_the_app_is_passed_on(made: Environment, shell, model: Path) -
 
 def test_all_checks_run_and_pytest_is_last(made: Environment, shell) -> None:
     assert steps.test(made, ["-k", "word"]) == 0
-    assert shell.ran("models", "pull", steps.TEST_MODEL) == 1
+    for model in steps.TEST_MODELS:
+        assert shell.ran("models", "pull", model) == 1
     assert [c[2] for c in shell.commands[-4:] if c[1] == "-m"] == ["ruff", "mypy", "pytest"]
     assert shell.commands[-1][-3:] == ["pytest", "-k", "word"]
 
@@ -84,4 +85,10 @@ def test_a_failed_check_fails_the_command_but_not_the_rest(made: Environment, sh
     shell.answer = lambda argv: Result(1, "") if "ruff" in argv else None
     assert steps.test(made, []) == 1
     assert shell.ran("pytest") == 1
-    assert shell.said[-1] == "Failed: ruff."
+    assert "Check: ruff FAILED." in shell.said
+
+
+def test_a_failed_suite_fails_the_command_and_pytest_has_the_last_word(made: Environment, shell) -> None:
+    shell.answer = lambda argv: Result(1, "") if "pytest" in argv else None
+    assert steps.test(made, []) == 1
+    assert shell.said[-1] == "Check: pytest."
