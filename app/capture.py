@@ -1,7 +1,8 @@
-"""Taking the selected text out of another program, and the clipboard's text by choice.
+"""Taking the selected text out of another program, and other text of the user's by choice.
 
-The capture is a state machine that a timer drives through `poll`: it never sleeps and starts no thread. It never takes
-what lay on the clipboard before for a selection: without a change after the copy keystroke nothing is selected.
+The capture is a state machine that a timer drives through `poll`: it never sleeps and starts no thread. Only the copy
+keystroke tells what is selected now: many programs go on owning the primary selection after it has been given up, and
+the clipboard holds what was copied before. Such text is at most offered, with its origin, and never taken unasked.
 """
 
 from __future__ import annotations
@@ -25,18 +26,27 @@ class FailureReason(enum.Enum):
     FOCUS_CHANGED = UserText("Another window came to the front before the selection was read. Try again.")
 
 
+class TextOrigin(enum.Enum):
+    """Where a text comes from."""
+
+    SELECTION = enum.auto()
+    LAST_SELECTION = enum.auto()
+    """It was selected in the program last, and need not be selected any more."""
+    CLIPBOARD = enum.auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Text, and the window that an answer may be pasted into.
+    """Text to work on, and the window that an answer may be pasted into.
 
     Attributes:
-        window: None where no window has the focus (clipboard only).
-        from_clipboard: it was the clipboard's text, by the user's choice.
+        window: None where no window has the focus.
+        origin: anything but SELECTION is the user's explicit choice.
     """
 
     text: str
     window: Window | None
-    from_clipboard: bool = False
+    origin: TextOrigin = TextOrigin.SELECTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +54,11 @@ class NothingSelected:
     """No text is selected, or none can be read here without harm (a terminal gets no copy keystroke).
 
     Attributes:
-        clipboard_has_text: the popup may offer the clipboard's text, which it shows before it is used.
+        offer: text that the user may choose instead, once it has been shown; None where there is none.
     """
 
     window: Window | None
-    clipboard_has_text: bool
+    offer: Selected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,52 +108,70 @@ class SelectionCapture:
         self._attempt = 0
         self._serial = 0
         self._snapshot: Any = None
+        # A copy keystroke was sent, the capture was cancelled, and the program may still answer the keystroke.
+        self._copy_is_due = False
 
     @property
     def is_busy(self) -> bool:
         """Whether a capture runs or its result has not been taken by `poll`."""
         return self._state is not _State.IDLE or self._result is not None
 
+    @property
+    def needs_poll(self) -> bool:
+        """Whether `poll` has something to do: also after `cancel`, until the clipboard is safe."""
+        return self.is_busy or self._copy_is_due
+
     def start(self, now_s: float) -> bool:
         """Begins with the window that has the focus now; False, and nothing happens, where a capture already runs."""
         if self.is_busy:
             return False
+        if self._copy_is_due:
+            self._end_due_copy()
         self._window = window = self._desktop.foreground_window()
         if window is None:
             self._result = self._nothing()
-            return True
-        if self._desktop.owns_primary(window):
-            text = self._clipboard.primary_text()
-            if text.strip():
-                self._result = Selected(text, window)
-                return True
-        if window.is_terminal:
-            self._result = self._nothing()
-            return True
-        self._state = _State.WAIT_FOR_KEYS
-        self._deadline_s = now_s + KEYS_LIMIT_S
+        elif window.is_terminal:
+            text = self._last_selection(window)
+            self._result = Selected(text, window) if text else self._nothing()
+        else:
+            self._state = _State.WAIT_FOR_KEYS
+            if not self._copy_is_due:
+                self._deadline_s = now_s + KEYS_LIMIT_S
         return True
 
     def poll(self, now_s: float) -> CaptureResult | None:
-        """Goes on; returns the result once. Call it about every 10 ms while `is_busy`.
+        """Goes on; returns the result once. Call it about every 10 ms while `needs_poll`.
 
         An error of the display passes through, after the clipboard was put back.
         """
         try:
-            if self._state is _State.WAIT_FOR_KEYS:
+            if self._copy_is_due:
+                self._wait_for_due_copy(now_s)
+            elif self._state is _State.WAIT_FOR_KEYS:
                 self._wait_for_keys(now_s)
             elif self._state is _State.WAIT_FOR_COPY:
                 self._wait_for_copy(now_s)
         except BaseException:
-            self.cancel()
+            copy_was_sent = self._copy_is_due or self._state is _State.WAIT_FOR_COPY
+            self._state, self._result, self._copy_is_due = _State.IDLE, None, False
+            if copy_was_sent:
+                self._restore()
             raise
         result, self._result = self._result, None
         return result
 
     def cancel(self) -> None:
-        """Ends a capture without a result; the clipboard comes back."""
+        """Ends a capture without a result. The clipboard comes back, later by `poll` where the copy has yet to come."""
         waiting, self._state, self._result = self._state is _State.WAIT_FOR_COPY, _State.IDLE, None
         if waiting:
+            self._copy_is_due = True
+            self._end_due_copy()
+
+    def close(self) -> None:
+        """Ends everything at once."""
+        self.cancel()
+        if self._copy_is_due:
+            self._copy_is_due = False
             self._restore()
 
     def _wait_for_keys(self, now_s: float) -> None:
@@ -176,6 +204,21 @@ class SelectionCapture:
         else:
             self._finish(None)
 
+    def _wait_for_due_copy(self, now_s: float) -> None:
+        """Keeps the clipboard safe from the answer to a keystroke of a cancelled capture."""
+        self._end_due_copy()
+        if self._copy_is_due and now_s >= self._deadline_s:
+            self._copy_is_due = False
+            self._restore()
+        if not self._copy_is_due:
+            self._deadline_s = now_s + KEYS_LIMIT_S  # of a capture that has begun meanwhile
+
+    def _end_due_copy(self) -> None:
+        """Ends the wait where the program has answered; an empty clipboard may be filled a moment later."""
+        if self._clipboard.serial() != self._serial and (self._clipboard.is_secret() or self._clipboard.text()):
+            self._copy_is_due = False
+            self._restore()
+
     def _may_retry(self) -> bool:
         """A copy keystroke may be repeated: it changes nothing. But not among other keys or in another window."""
         return (
@@ -191,7 +234,7 @@ class SelectionCapture:
         self._desktop.send_copy()
 
     def _finish(self, result: CaptureResult | None) -> None:
-        """Ends with a result; None stands for nothing selected, which looks at the clipboard after it came back."""
+        """Ends with a result; None stands for nothing selected, for which an offer is looked for."""
         waited_for_copy, self._state = self._state is _State.WAIT_FOR_COPY, _State.IDLE
         if waited_for_copy:
             self._restore()
@@ -203,8 +246,20 @@ class SelectionCapture:
         if self.restores and self._clipboard.serial() != self._serial:
             self._clipboard.restore(snapshot)
 
+    def _last_selection(self, window: Window) -> str:
+        """What was selected in the window's program last, "" where that is unknown."""
+        text = self._clipboard.primary_text() if self._desktop.owns_primary(window) else ""
+        return text if text.strip() else ""
+
     def _nothing(self) -> NothingSelected:
-        return NothingSelected(self._window, isinstance(_read_clipboard(self._clipboard), str))
+        """What was selected here last is closer to what the user wants than what lies on the clipboard."""
+        window = self._window
+        if window is not None and (text := self._last_selection(window)):
+            return NothingSelected(window, Selected(text, window, TextOrigin.LAST_SELECTION))
+        text_or_reason = _read_clipboard(self._clipboard)
+        if isinstance(text_or_reason, str):
+            return NothingSelected(window, Selected(text_or_reason, window, TextOrigin.CLIPBOARD))
+        return NothingSelected(window)
 
 
 def _read_clipboard(clipboard: Clipboard) -> str | Secret | ClipboardEmpty:
@@ -217,4 +272,4 @@ def _read_clipboard(clipboard: Clipboard) -> str | Secret | ClipboardEmpty:
 def capture_clipboard(desktop: Desktop, clipboard: Clipboard) -> Selected | Secret | ClipboardEmpty:
     """The clipboard's text, by the user's choice; with the focused window, which an answer may be pasted into."""
     text = _read_clipboard(clipboard)
-    return Selected(text, desktop.foreground_window(), from_clipboard=True) if isinstance(text, str) else text
+    return Selected(text, desktop.foreground_window(), TextOrigin.CLIPBOARD) if isinstance(text, str) else text

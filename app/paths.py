@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
+import os
+import sys
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -32,11 +34,17 @@ def log_dir() -> Path:
 
 
 def runtime_dir() -> Path:
-    """The lock and the socket of the running app; its owner makes it private (see app/instance.py)."""
-    with warnings.catch_warnings():
-        # Without a login session it lies in the temporary directory, which is no news for the user.
-        warnings.simplefilter("ignore")
+    """The lock and the socket of the running app; its owner makes it private (see app/instance.py). Not created here.
+
+    Without a login session it lies in the temporary directory, under a name of this user's own.
+    """
+    if not sys.platform.startswith("linux"):
         return platformdirs.user_runtime_path(APP_NAME, appauthor=False)
+    user_id = os.getuid()
+    for base in (os.environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{user_id}"):
+        if os.path.isabs(base) and os.access(base, os.W_OK | os.X_OK):
+            return Path(base) / APP_NAME
+    return Path(tempfile.gettempdir()) / f"{APP_NAME}-{user_id}"
 
 
 def settings_file() -> Path:

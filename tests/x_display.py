@@ -171,8 +171,12 @@ class XDisplay:
             return 0
         return count
 
-    def time_to_next_window(self, combination: str) -> float:
-        """Milliseconds from the press of a combination's last key until the next window is on the screen."""
+    def time_to_next_window(self, combination: str, hold_s: float = 0.03) -> float:
+        """Milliseconds from the press of a combination's last key until the next window is on the screen.
+
+        Args:
+            hold_s: how long the keys stay down.
+        """
         import xcffib
         import xcffib.xproto
 
@@ -187,7 +191,7 @@ class XDisplay:
         while not isinstance(watcher.poll_for_event(), xcffib.xproto.MapNotifyEvent):
             if time.monotonic() > deadline:
                 pytest.fail("no window came")
-            if time.monotonic() > begin + 0.03 and modifiers:
+            if time.monotonic() > begin + hold_s and modifiers:
                 self.release(key, *reversed(modifiers))
                 modifiers = []
             time.sleep(0.0005)
@@ -235,6 +239,23 @@ class XDisplay:
         """Clicks with the left button."""
         self._fake(_MOTION, 0, x, y)
         self._fake(_BUTTON_PRESS, 1)
+        self._fake(_BUTTON_RELEASE, 1)
+        self._round_trip()
+
+    def move_mouse(self, x: int, y: int) -> None:
+        """Puts the mouse somewhere."""
+        self._fake(_MOTION, 0, x, y)
+        self._round_trip()
+
+    def drag(self, start: tuple[int, int], end: tuple[int, int], steps: int = 10) -> None:
+        """Pulls with the left button down."""
+        self.move_mouse(*start)
+        self._fake(_BUTTON_PRESS, 1)
+        self._round_trip()
+        for step in range(1, steps + 1):
+            time.sleep(0.02)
+            self.move_mouse(*(a + (b - a) * step // steps for a, b in zip(start, end, strict=True)))
+        time.sleep(0.05)
         self._fake(_BUTTON_RELEASE, 1)
         self._round_trip()
 

@@ -186,7 +186,7 @@ class Application(QObject):
         """Shows an error where the user sees it: by the tray, else in the window."""
         if not self.tray.show_message(title, text, is_error=True) and self._session is not None:
             self.window.show_message(f"{title}: {text}")
-            self.window.show()
+            self.window.show_quietly()
 
     def show_unexpected(self, kind: str) -> None:
         """Shows that something of ours went wrong. Any thread."""
@@ -200,13 +200,13 @@ class Application(QObject):
     def _show_home_without_tray(self) -> None:
         if not self.tray.is_available() and not self._is_ending:
             self.window.set_only_home(True)
-            self.window.show()
+            self.window.show_quietly()
 
     def _on_tray_availability(self, is_available: bool) -> None:
         if self._session is not None:
             self.window.set_only_home(not is_available)
             if not is_available:
-                self.window.show()
+                self.window.show_quietly()
 
     def _show_status(self) -> None:
         self.tray.set_status(self._status)

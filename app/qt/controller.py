@@ -22,6 +22,7 @@ from app.capture import (
     Secret,
     Selected,
     SelectionCapture,
+    TextOrigin,
     capture_clipboard,
 )
 from app.commands import Source
@@ -49,8 +50,8 @@ from inference.request import (
 )
 
 POLL_MS = 5
-# A capture that is quicker than this is over before the popup opens, so the popup cannot come between its keystrokes.
-SHOW_AFTER_MS = 60
+# Presses that follow one another as closely as this are one: an impatient user, or a key that repeats.
+REPEAT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +93,53 @@ class AnswerController(QObject):
         self._paste_back = PasteBack(desktop, clipboard)
         self._action: Action | None = None
         self._job: Job | None = None
+        self._offer: Selected | None = None
+        self._last_press: tuple[str, Source, float] | None = None
         self._request: GenerationRequest | None = None
         self._answer: list[str] = []
         self._model_event = ModelEvent(ModelState.EMPTY)
         self._poll_timer = QTimer(self, interval=POLL_MS)
         self._poll_timer.timeout.connect(self._on_poll)
-        self._show_timer = QTimer(self, interval=SHOW_AFTER_MS, singleShot=True)
-        self._show_timer.timeout.connect(show_popup)
         bridge.request_event.connect(self._on_request_event)
         bridge.model_event.connect(self._on_model_event)
         popup.stop_requested.connect(self.stop)
         popup.retry_requested.connect(self.retry)
         popup.copy_requested.connect(self.copy)
         popup.replace_requested.connect(self.replace)
-        popup.notice_accepted.connect(self.use_clipboard)
+        popup.notice_accepted.connect(self.use_offer)
         popup.closed.connect(self._on_closed)
 
     # --- what starts an answer ----------------------------------------------------------------------------------
 
     def run(self, action_id: str, source: Source) -> None:
-        """Runs an action on the selection or on the clipboard's text. Raises UnknownActionError."""
+        """Runs an action on the selection or on the clipboard's text. Raises UnknownActionError.
+
+        The popup opens at once and says what is waited for; a press that only repeats the last one is ignored.
+        """
         action = self._actions.get(action_id)
+        if self._is_repeat(action_id, source) or self._capture.is_busy:
+            return
         if source == "clipboard":
             self._begin(action)
             self._on_clipboard_text(capture_clipboard(self._desktop, self._clipboard))
         elif self._popup.isActiveWindow() and self._job is not None:
             self._run_on_popup(action, self._job)
-        elif not self._capture.is_busy:
+        else:
             self._begin(action)
             self._capture.start(time.monotonic())
-            self._show_timer.start()
             self._poll_timer.start()
-            self._on_poll()
+            self._show_popup()
+
+    def _is_repeat(self, action_id: str, source: Source) -> bool:
+        """Whether the same press came a moment ago. Notes the press."""
+        now, last = time.monotonic(), self._last_press
+        self._last_press = (action_id, source, now)
+        return last is not None and last[:2] == (action_id, source) and now - last[2] < REPEAT_S
 
     def run_text(self, action_id: str, text: str) -> None:
         """Runs an action on a text that the user has put into our own window. Raises UnknownActionError."""
         action = self._actions.get(action_id)
+        self._capture.cancel()
         self._begin(action)
         self._start(Job(action, Selected(text, None)))
 
@@ -139,14 +151,15 @@ class AnswerController(QObject):
 
     def _begin(self, action: Action) -> None:
         self._cancel_request()
-        self._action, self._job, self._answer = action, None, []
+        self._action, self._job, self._offer, self._answer = action, None, None, []
         self._popup.begin(action.title(self._translator.language))
+        self._popup.show_progress(self._translator.tr("Reading the selection…"), None)
         self._popup.set_retryable(False)
         self._popup.set_replaceable(False, "")
 
     def _start(self, job: Job) -> None:
         tr, languages = self._translator, self._languages()
-        self._job, self._answer = job, []
+        self._job, self._offer, self._answer = job, None, []
         pair = language_pair(job.action, job.selected.text, languages, tr)
         self._popup.begin(job.action.title(tr.language), pair)
         self._popup.set_retryable(True)
@@ -165,9 +178,11 @@ class AnswerController(QObject):
     # --- what the user does in the popup ------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Ends the answer that is being written; what has arrived stays."""
+        """Ends the answer that is being written; what has arrived stays. Before there is one, the popup closes."""
         if self._request is not None:
             self._client.cancel(self._request.request_id)
+        elif self._capture.is_busy:
+            self._popup.close()
 
     def retry(self) -> None:
         """The same action on the same text again."""
@@ -189,21 +204,20 @@ class AnswerController(QObject):
         if self._paste_back.start(window, "".join(self._answer), time.monotonic(), activate=True):
             self._poll_timer.start()
 
-    def use_clipboard(self) -> None:
-        """The user has seen what the clipboard holds and wants it used."""
-        if self._action is not None:
-            self._on_clipboard_text(capture_clipboard(self._desktop, self._clipboard))
+    def use_offer(self) -> None:
+        """The user has seen the text that is offered and wants it used."""
+        if self._action is not None and self._offer is not None:
+            self._start(Job(self._action, self._offer))
 
     def close(self) -> None:
         """Ends everything that runs; the clipboard comes back."""
         self._poll_timer.stop()
-        self._show_timer.stop()
-        self._capture.cancel()
+        self._capture.close()
         self._paste_back.cancel()
         self._cancel_request()
 
     def _on_closed(self) -> None:
-        self._show_timer.stop()
+        self._last_press = None
         self._capture.cancel()
         self._cancel_request()
 
@@ -215,12 +229,11 @@ class AnswerController(QObject):
 
     def _on_poll(self) -> None:
         now = time.monotonic()
-        captured = self._capture.poll(now) if self._capture.is_busy else None
+        captured = self._capture.poll(now) if self._capture.needs_poll else None
         pasted = self._paste_back.poll(now) if self._paste_back.is_busy else None
-        if not self._capture.is_busy and not self._paste_back.is_busy:
+        if not self._capture.needs_poll and not self._paste_back.is_busy:
             self._poll_timer.stop()
         if captured is not None:
-            self._show_timer.stop()
             self._on_captured(captured)
         if pasted is not None:
             self._on_pasted(pasted)
@@ -249,10 +262,16 @@ class AnswerController(QObject):
     def _show_nothing_selected(self, result: NothingSelected) -> None:
         tr = self._translator.tr
         heading = tr("Nothing is selected")
-        if result.clipboard_has_text:
-            text = tr("The clipboard holds the text below. It has not been given to the model.")
-            quote = preview(self._clipboard.text())
-            self._show(Notice(heading, text, quote, tr("Use this text")))
+        self._offer = result.offer
+        if result.offer is not None:
+            texts = {
+                TextOrigin.LAST_SELECTION: tr(
+                    "The text below was last selected in this program. It has not been given to the model."
+                ),
+                TextOrigin.CLIPBOARD: tr("The clipboard holds the text below. It has not been given to the model."),
+            }
+            quote = preview(result.offer.text)
+            self._show(Notice(heading, texts[result.offer.origin], quote, tr("Use this text")))
         elif self._clipboard.is_secret():
             text = tr("What lies on the clipboard is marked as a password and is not read.")
             self._show(Notice(heading, text))
@@ -272,6 +291,7 @@ class AnswerController(QObject):
         self._show(Notice(tr("The selection could not be read"), tr(result.reason.value), is_error=True))
 
     def _show(self, notice: Notice) -> None:
+        self._last_press = None  # the user may have done what it says at once
         self._popup.show_notice(notice)
         self._show_popup()
 
@@ -281,7 +301,7 @@ class AnswerController(QObject):
             return False, tr("The text came from no other window, so there is nothing to replace.")
         if selected.window.is_terminal:
             return False, tr("Terminals cannot be pasted into safely; copy the answer instead.")
-        if selected.from_clipboard:
+        if selected.origin is not TextOrigin.SELECTION:
             return True, tr("Insert the answer where the cursor stands ({keys})", keys="Ctrl+Return")
         return True, tr("Put the answer in the place of the selection ({keys})", keys="Ctrl+Return")
 
@@ -330,4 +350,3 @@ class AnswerController(QObject):
         if self._request is not None:
             self._request = None
             self.busy_changed.emit(False)
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 EDGE_PX = 7
@@ -36,12 +36,19 @@ def cursor_for(edges: Qt.Edge) -> Qt.CursorShape:
 
 
 class FramelessWindow(QFrame):
-    """Moves when it is pulled where no control is, and resizes when it is pulled at its edges."""
+    """Moves when it is pulled where no control is, and resizes when it is pulled at its edges.
+
+    Attributes:
+        is_moved: the user has moved it since this was last set to False.
+        is_resized: the user has given it a size.
+    """
 
     def __init__(self, parent: QWidget | None, flags: Qt.WindowType) -> None:
         super().__init__(parent, flags | Qt.WindowType.FramelessWindowHint)
         self.setMouseTracking(True)
         self.setObjectName("sheet")
+        self.is_moved = self.is_resized = False
+        self._is_pulled = False
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Hands the move or resize to the window manager, which knows about screens and snapping."""
@@ -51,13 +58,19 @@ class FramelessWindow(QFrame):
             return
         edges = edges_at(event.position().toPoint(), self.rect())
         if edges:
-            handle.startSystemResize(edges)
+            self._is_pulled = handle.startSystemResize(edges)
         else:
-            handle.startSystemMove()
+            self.is_moved = handle.startSystemMove() or self.is_moved
         event.accept()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Notes a size that came from the window system while an edge is pulled."""
+        super().resizeEvent(event)
+        self.is_resized = self.is_resized or (self._is_pulled and event.spontaneous())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Shows how the edge under the mouse can be pulled."""
         if not event.buttons():
+            self._is_pulled = False
             self.setCursor(cursor_for(edges_at(event.position().toPoint(), self.rect())))
         super().mouseMoveEvent(event)

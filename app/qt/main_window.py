@@ -217,8 +217,14 @@ class MainWindow(QWidget):
         self.message.setText(f"⚠ {text}" if text else "")
         self.message.setVisible(bool(text))
 
+    def show_quietly(self) -> None:
+        """Shows the window without taking the keyboard from whoever types."""
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
+        self.show()
+
     def bring_to_front(self) -> None:
         """Shows the window, from the taskbar too, and gives it the keyboard."""
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating, False)
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()

@@ -1,12 +1,31 @@
-"""Where a popup goes: near the cursor, inside the work area of the cursor's monitor. Pure functions on rectangles."""
+"""Where a popup goes and how it grows: beside the cursor, inside the work area of the cursor's monitor.
+
+Pure functions on rectangles.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, QSize
 
 GAP_PX = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A place for a popup.
+
+    Attributes:
+        rect: where it opens.
+        limit: where it may grow without covering the cursor's line, and with it most selections.
+        is_above: it lies above the cursor, so it grows upwards.
+    """
+
+    rect: QRect
+    limit: QRect
+    is_above: bool
 
 
 def work_area_at(point: QPoint, areas: Sequence[QRect]) -> QRect:
@@ -24,17 +43,41 @@ def _distance(point: QPoint, area: QRect) -> int:
     return dx * dx + dy * dy
 
 
-def popup_rect(cursor: QPoint, size: QSize, areas: Sequence[QRect], gap: int = GAP_PX) -> QRect:
+def place_popup(
+    cursor: QPoint, size: QSize, comfort_height: int, areas: Sequence[QRect], gap: int = GAP_PX
+) -> Placement:
     """Below and right of the cursor; above or left of it where there is no room; never outside the work area.
 
     A window that is larger than the area is made as small as the area. The cursor is never covered unless the window
     fits on neither side of it, so that a window manager whose focus follows the mouse leaves the focus where it is.
+
+    Args:
+        size: that it opens with.
+        comfort_height: to which it should be able to grow; with less room below it opens above, if there is more.
     """
     area = work_area_at(cursor, areas)
     width, height = min(size.width(), area.width()), min(size.height(), area.height())
+    below, above = area.bottom() + 1 - cursor.y() - gap, cursor.y() - gap - area.top()
+    is_above = below < max(height, comfort_height) and above > below
+    limit = QRect(area)
+    if is_above and above >= height:
+        limit.setBottom(min(area.bottom(), cursor.y() - gap - 1))
+    elif not is_above and below >= height:
+        limit.setTop(max(area.top(), cursor.y() + gap))
+    y = limit.bottom() + 1 - height if is_above else limit.top()
+    if limit == area:  # it fits on neither side
+        y = max(area.top(), min(cursor.y() + gap, area.bottom() + 1 - height))
     x = _beside(cursor.x(), width, area.left(), area.right() + 1, gap)
-    y = _beside(cursor.y(), height, area.top(), area.bottom() + 1, gap)
-    return QRect(x, y, width, height)
+    return Placement(QRect(x, y, width, height), limit, is_above)
+
+
+def with_height(rect: QRect, height: int, limit: QRect, is_above: bool) -> QRect:
+    """The rectangle with another height: the edge at the cursor stays, unless the other one would leave the limit."""
+    result = QRect(rect.left(), rect.top(), rect.width(), min(height, limit.height()))
+    if is_above:
+        result.moveBottom(rect.bottom())
+    result.moveTop(max(limit.top(), min(result.top(), limit.bottom() + 1 - result.height())))
+    return result
 
 
 def _beside(at: int, length: int, low: int, high: int, gap: int) -> int:

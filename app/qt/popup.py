@@ -26,13 +26,17 @@ from app.qt.elided_label import ElidedLabel
 from app.qt.frameless import FramelessWindow
 from app.qt.icons import svg_icon
 from app.qt.notice import Notice, NoticePanel
-from app.qt.placement import popup_rect, work_area_at
+from app.qt.placement import place_popup, with_height, work_area_at
 from app.qt.stream_view import StreamView
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, style_sheet
 from app.translation import Translator
 
-DEFAULT_SIZE = QSize(480, 320)
-MINIMUM_SIZE = QSize(360, 180)
+DEFAULT_WIDTH = 480
+MINIMUM_SIZE = QSize(360, 160)
+# A long answer grows the popup to this share of the work area's height; what is longer scrolls.
+LARGEST_SHARE = 0.6
+# With less room than this below the cursor, the side with more room is taken.
+COMFORT_HEIGHT = 360
 COPIED_SHOWN_MS = 1500
 TEXT_SCALE = 1.04
 
@@ -69,12 +73,14 @@ class Popup(FramelessWindow):
         self._tr = translator.tr
         self._state = PopupState.WAITING
         self._can_replace = self._can_retry = False
+        self._limit: QRect | None = None
+        self._is_above = False
         self._build()
         self._connect()
         self._apply_theme()
         self.setMinimumSize(MINIMUM_SIZE)
-        self.resize(DEFAULT_SIZE)
         self._enter(PopupState.WAITING)
+        self.resize(DEFAULT_WIDTH, self._first_height())
 
     # --- construction -------------------------------------------------------------------------------------------
 
@@ -97,6 +103,9 @@ class Popup(FramelessWindow):
         self.small_print = ElidedLabel()
         self.small_print.setProperty("role", "muted")
         self.small_print.setFont(scaled(self.font(), 0.84))
+        # Room for its two lines from the start, so that the text does not move when they come.
+        self.small_print.setText("\n")
+        self.small_print.setMinimumHeight(self.small_print.sizeHint().height())
         self.stop_button = QPushButton(tr("Stop"))
         self.retry_button = QPushButton(tr("Try again"))
         self.copy_button = QPushButton(tr("Copy"))
@@ -192,6 +201,8 @@ class Popup(FramelessWindow):
         self.show_small_print("")
         self._enter(PopupState.WAITING)
         self.show_progress("", None)
+        if not self.is_resized:
+            self._set_height(self._first_height())
 
     def show_progress(self, text: str, share: float | None) -> None:
         """Says what is being waited for.
@@ -212,12 +223,14 @@ class Popup(FramelessWindow):
         if self._state is PopupState.WAITING:
             self._enter(PopupState.STREAMING)
         self.view.append_text(text)
+        self._make_room_for_text()
 
     def finish(self, small_print: str, details: str = "") -> None:
         """Shows that the answer has ended."""
         self.view.setPlaceholderText("")
         self.show_small_print(small_print, details)
         self._enter(PopupState.FINISHED)
+        self._make_room_for_text()
         if QAccessible.isActive():
             event = QAccessibleAnnouncementEvent(self.view, self.view.toPlainText())
             QAccessible.updateAccessibility(event)
@@ -231,7 +244,7 @@ class Popup(FramelessWindow):
         """Shows a message; text that has already arrived stays above it."""
         self.notice.show_notice(notice)
         self._enter(PopupState.NOTICE)
-        self._make_room()
+        self._make_room_for_notice()
 
     def set_replaceable(self, can_replace: bool, tool_tip: str) -> None:
         """Enables Replace, or says in its tool tip why it is not possible."""
@@ -265,7 +278,9 @@ class Popup(FramelessWindow):
         """
         stays = self.isVisible() and work_area_at(self.geometry().center(), areas) == work_area_at(cursor, areas)
         if not stays:
-            self.setGeometry(popup_rect(cursor, self.size(), areas))
+            place = place_popup(cursor, self.size(), COMFORT_HEIGHT, areas)
+            self._limit, self._is_above, self.is_moved = place.limit, place.is_above, False
+            self.setGeometry(place.rect)
             self.show()
         self.raise_()
 
@@ -295,19 +310,49 @@ class Popup(FramelessWindow):
         self.copy_button.setEnabled(has_text or state is PopupState.STREAMING)
         self.replace_button.setEnabled(self._can_replace and not is_running and has_text)
 
-    def _make_room(self) -> None:
-        """Grows where a message needs more room; the top stays unless the bottom would leave the screen."""
+    # --- its height ---------------------------------------------------------------------------------------------
+
+    def _first_height(self) -> int:
+        """With room for a few lines of text."""
+        return max(MINIMUM_SIZE.height(), self._height_around_text() + self.view.sizeHint().height())
+
+    def _height_around_text(self) -> int:
+        """Of all that stands above and below the text; while no message is shown."""
         layout = self.layout()
-        if layout is None:
-            return
-        layout.activate()
-        needed = layout.totalHeightForWidth(self.width())
-        if needed <= self.height():
-            return
-        rect = QRect(self.x(), self.y(), self.width(), needed)
+        assert layout is not None
+        layout.activate()  # nothing to do, unless something was shown or hidden
+        return layout.totalSizeHint().height() - self.view.sizeHint().height()
+
+    def _growth_limit(self) -> QRect:
         area = self.screen().availableGeometry()
-        rect.moveBottom(min(rect.bottom(), max(area.bottom(), area.top() + needed - 1)))
-        self.setGeometry(rect)
+        return area if self.is_moved or self._limit is None else self._limit
+
+    def _make_room_for_text(self) -> None:
+        """Grows with the text; never shrinks, and keeps a size that the user has chosen."""
+        if self.is_resized:
+            return
+        largest = round(LARGEST_SHARE * self.screen().availableGeometry().height())
+        needed = min(self._height_around_text() + self.view.text_height(), largest, self._growth_limit().height())
+        if needed > self.height():
+            self._set_height(needed)
+
+    def _make_room_for_notice(self) -> None:
+        """Grows where a message needs more room; text above it keeps its own."""
+        layout = self.layout()
+        assert layout is not None
+        text_height = max(0, self.view.height() - self.view.sizeHint().height()) if self.view.isVisibleTo(self) else 0
+        layout.activate()
+        needed = layout.totalHeightForWidth(self.width()) + text_height
+        if needed > self.height():
+            self._set_height(needed)
+
+    def _set_height(self, height: int) -> None:
+        limit = self._growth_limit()
+        if height > limit.height():
+            limit = self.screen().availableGeometry()
+        rect = with_height(self.geometry(), height, limit, self._is_above and not self.is_moved)
+        if rect != self.geometry():
+            self.setGeometry(rect)
 
     def _apply_theme(self) -> None:
         colors = colors_of(QGuiApplication.palette())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+import math
+
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFontInfo, QKeyEvent, QKeySequence, QTextBlockFormat, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
@@ -10,6 +12,8 @@ from app.qt.theme import LINE_HEIGHT_EM
 
 # Within this distance of the end the view counts as being at the end.
 SLACK_PX = 6
+# What an answer is shown in before it is long.
+FIRST_LINES = 4
 
 
 class StreamView(QTextEdit):
@@ -50,6 +54,17 @@ class StreamView(QTextEdit):
         self._on_range_changed(bar.minimum(), bar.maximum())
         self.clear_text()
 
+    def sizeHint(self) -> QSize:
+        """Room for a few lines."""
+        return QSize(super().sizeHint().width(), FIRST_LINES * self._line_height_px())
+
+    def text_height(self) -> int:
+        """Height of all the text, in pixels; 0 for no text."""
+        return 0 if self.document().isEmpty() else math.ceil(self.document().size().height())
+
+    def _line_height_px(self) -> int:
+        return math.ceil(LINE_HEIGHT_EM * QFontInfo(self.font()).pixelSize())
+
     @property
     def is_following(self) -> bool:
         """Whether the view stays at the end when text is added."""
@@ -60,8 +75,7 @@ class StreamView(QTextEdit):
         self.clear()
         # A minimum, since fonts for Chinese are taller than those for Latin letters and stand in one text with them.
         block = QTextBlockFormat()
-        height_px = LINE_HEIGHT_EM * QFontInfo(self.font()).pixelSize()
-        block.setLineHeight(height_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+        block.setLineHeight(self._line_height_px(), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
         QTextCursor(self.document()).setBlockFormat(block)
         self._is_following = True
 

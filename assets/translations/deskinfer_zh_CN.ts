@@ -28,6 +28,14 @@
         <translation>已达长度上限</translation>
     </message>
     <message>
+        <source>Reading the selection…</source>
+        <translation>正在读取所选文字…</translation>
+    </message>
+    <message>
+        <source>The text below was last selected in this program. It has not been given to the model.</source>
+        <translation>下面是此程序中上次选中的文字，尚未交给模型。</translation>
+    </message>
+    <message>
         <source>Reading the text</source>
         <translation>正在读取文字</translation>
     </message>

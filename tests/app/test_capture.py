@@ -19,6 +19,7 @@ from app.capture import (
     Secret,
     Selected,
     SelectionCapture,
+    TextOrigin,
     capture_clipboard,
 )
 from app.desktop import Modifier, Window
@@ -27,6 +28,11 @@ from app.fake_desktop import EDITOR, SECRET, TEXT, FakeClipboard, FakeDesktop
 OLD = {TEXT: b"old", "text/html": b"<b>old</b>", "image/png": b"\x89PNG"}
 TERMINAL = Window(7, "terminal", is_terminal=True)
 OTHER = Window(9, "other")
+
+
+def _old(window: Window | None) -> Selected:
+    """The offer of what lay on the clipboard."""
+    return Selected("old", window, TextOrigin.CLIPBOARD)
 
 
 class Bench:
@@ -86,7 +92,7 @@ def test_nothing_selected_is_its_own_answer_and_never_the_old_clipboard() -> Non
     bench = Bench(selection=None)
     bench.start()
     bench.run(COPY_LIMIT_S * COPY_ATTEMPTS + 0.1)
-    assert bench.result == NothingSelected(EDITOR, clipboard_has_text=True)
+    assert bench.result == NothingSelected(EDITOR, _old(EDITOR))
     assert bench.desktop.sent == ["copy"] * COPY_ATTEMPTS
     assert bench.clipboard.restores == []
 
@@ -96,7 +102,7 @@ def test_white_space_counts_as_nothing_selected(selection: str) -> None:
     bench = Bench(selection)
     bench.start()
     bench.run(2.0)
-    assert bench.result == NothingSelected(EDITOR, clipboard_has_text=True)
+    assert bench.result == NothingSelected(EDITOR, _old(EDITOR))
     assert bench.clipboard.formats == OLD
 
 
@@ -115,7 +121,7 @@ def test_an_image_that_was_copied_is_no_text_and_no_reason_to_copy_again() -> No
     bench.desktop.on_copy = lambda: bench.clipboard.put({"image/png": b"new"})
     bench.start()
     bench.run(2.0)
-    assert bench.result == NothingSelected(EDITOR, clipboard_has_text=True)
+    assert bench.result == NothingSelected(EDITOR, _old(EDITOR))
     assert bench.desktop.sent == ["copy"]
     assert bench.clipboard.formats == OLD
 
@@ -174,7 +180,7 @@ def test_the_second_copy_is_not_sent_among_keys_or_into_another_window(change: s
     else:
         bench.desktop.window = OTHER
     bench.run(COPY_LIMIT_S)
-    assert bench.result == NothingSelected(EDITOR, clipboard_has_text=True)
+    assert bench.result == NothingSelected(EDITOR, _old(EDITOR))
     assert bench.desktop.sent == ["copy"]
 
 
@@ -199,25 +205,37 @@ def test_a_password_on_the_clipboard_comes_back_with_its_mark_and_is_not_offered
     bench.results.clear()
     bench.start()
     bench.run(2.0)
-    assert bench.result == NothingSelected(EDITOR, clipboard_has_text=False)
+    assert bench.result == NothingSelected(EDITOR, offer=None)
 
 
-def test_the_primary_selection_of_the_window_is_taken_without_a_keystroke() -> None:
+@pytest.mark.parametrize("primary", ["selected", "given up", ""])
+def test_what_the_copy_brings_counts_whatever_primary_holds(primary: str) -> None:
     bench = Bench()
-    bench.desktop.primary_owner, bench.clipboard.primary = EDITOR, "primary"
-    bench.start()
-    bench.run()
-    assert bench.result == Selected("primary", EDITOR)
-    assert bench.desktop.sent == []
-
-
-@pytest.mark.parametrize(("owner", "primary"), [(OTHER, "of another window"), (EDITOR, " \n")])
-def test_a_foreign_or_empty_primary_selection_is_not_taken(owner: Window, primary: str) -> None:
-    bench = Bench()
-    bench.desktop.primary_owner, bench.clipboard.primary = owner, primary
+    bench.desktop.primary_owner, bench.clipboard.primary = EDITOR, primary
     bench.start()
     bench.run(0.1)
     assert bench.result == Selected("selected", EDITOR)
+    assert bench.desktop.sent == ["copy"]
+    assert bench.clipboard.formats == OLD
+
+
+@pytest.mark.parametrize("copied", [None, "", " \n"])
+def test_a_primary_selection_that_was_given_up_is_offered_before_the_clipboard(copied: str | None) -> None:
+    bench = Bench(copied)
+    bench.desktop.primary_owner, bench.clipboard.primary = EDITOR, "given up"
+    bench.start()
+    bench.run(2.0)
+    assert bench.result == NothingSelected(EDITOR, Selected("given up", EDITOR, TextOrigin.LAST_SELECTION))
+    assert bench.clipboard.formats == OLD
+
+
+@pytest.mark.parametrize(("owner", "primary"), [(OTHER, "of another window"), (EDITOR, " \n")])
+def test_a_foreign_or_empty_primary_selection_is_not_offered(owner: Window, primary: str) -> None:
+    bench = Bench(selection=None)
+    bench.desktop.primary_owner, bench.clipboard.primary = owner, primary
+    bench.start()
+    bench.run(2.0)
+    assert bench.result == NothingSelected(EDITOR, _old(EDITOR))
 
 
 def test_a_terminal_gets_no_copy_keystroke_ever() -> None:
@@ -225,7 +243,7 @@ def test_a_terminal_gets_no_copy_keystroke_ever() -> None:
     bench.desktop.window = TERMINAL
     bench.start()
     bench.run(2.0)
-    assert bench.result == NothingSelected(TERMINAL, clipboard_has_text=True)
+    assert bench.result == NothingSelected(TERMINAL, _old(TERMINAL))
     assert bench.desktop.sent == []
 
 
@@ -243,7 +261,7 @@ def test_without_a_focused_window_nothing_is_selected() -> None:
     bench.desktop.window = None
     bench.start()
     bench.run(2.0)
-    assert bench.result == NothingSelected(None, clipboard_has_text=True)
+    assert bench.result == NothingSelected(None, _old(None))
     assert bench.desktop.sent == []
 
 
@@ -267,7 +285,7 @@ def test_a_result_that_was_not_taken_yet_is_not_overwritten() -> None:
     assert bench.capture.is_busy
     assert not bench.start()
     bench.run(0.1)
-    assert bench.result == NothingSelected(TERMINAL, clipboard_has_text=True)
+    assert bench.result == NothingSelected(TERMINAL, _old(TERMINAL))
     assert bench.start()
 
 
@@ -301,6 +319,50 @@ def test_cancel_gives_the_clipboard_back_and_no_result() -> None:
     assert bench.start()
 
 
+@pytest.mark.parametrize("answers", [["selected"], ["", "selected"], [""]])
+def test_a_copy_that_comes_after_the_cancel_does_not_stay_on_the_clipboard(answers: list[str]) -> None:
+    bench = Bench(selection=None)
+    bench.start()
+    bench.run(0.05)
+    bench.capture.cancel()
+    assert bench.desktop.sent == ["copy"]
+    assert not bench.capture.is_busy
+    for text in answers:
+        assert bench.capture.needs_poll
+        bench.clipboard.put_text(text)
+        bench.run(0.05)
+    bench.run(COPY_LIMIT_S)
+    assert bench.clipboard.formats == OLD
+    assert not bench.capture.needs_poll
+    assert bench.results == []
+
+
+def test_a_press_right_after_a_cancel_waits_for_the_first_copy() -> None:
+    bench = Bench(selection=None)
+    bench.start()
+    bench.run(0.05)
+    bench.capture.cancel()
+    bench.desktop.window = OTHER
+    assert bench.start()
+    bench.run(0.05)
+    assert bench.desktop.sent == ["copy"]
+    bench.clipboard.put_text("of the first window")
+    bench.desktop.on_copy = lambda: bench.clipboard.put_text("of the second")
+    bench.run(0.1)
+    assert bench.desktop.sent == ["copy", "copy"]
+    assert bench.result == Selected("of the second", OTHER)
+    assert bench.clipboard.formats == OLD
+
+
+def test_close_gives_the_clipboard_back_at_once() -> None:
+    bench = Bench(selection="")
+    bench.start()
+    bench.run(0.05)
+    bench.capture.close()
+    assert bench.clipboard.formats == OLD
+    assert not bench.capture.needs_poll
+
+
 def test_an_error_of_the_display_gives_the_clipboard_back(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(selection="")
     bench.start()
@@ -318,7 +380,7 @@ def test_an_error_of_the_display_gives_the_clipboard_back(monkeypatch: pytest.Mo
 
 def test_the_clipboard_by_choice() -> None:
     desktop, clipboard = FakeDesktop(), FakeClipboard(OLD)
-    assert capture_clipboard(desktop, clipboard) == Selected("old", EDITOR, from_clipboard=True)
+    assert capture_clipboard(desktop, clipboard) == Selected("old", EDITOR, TextOrigin.CLIPBOARD)
     clipboard.put_text(" \n")
     assert capture_clipboard(desktop, clipboard) == ClipboardEmpty()
     clipboard.put({"image/png": b"x"})
@@ -341,6 +403,8 @@ class CaptureMachine(RuleBasedStateMachine):
         self.asked = 0
         self.answered = 0
         self.copied: list[str] = []
+        self.primaries: set[str] = {""}
+        self.is_late = False
         self.bench.desktop.on_copy = self._asked
 
     def _asked(self) -> None:
@@ -348,11 +412,18 @@ class CaptureMachine(RuleBasedStateMachine):
         assert self.bench.desktop.window is not None
         assert not self.bench.desktop.window.is_terminal, "a copy keystroke into a terminal"
         self.asked += 1
+        self.is_late = False
 
     @rule()
     def press(self) -> None:
         if self.bench.start():
             self.copied.clear()
+            self.primaries = {self.bench.clipboard.primary}
+
+    @rule(owner=st.sampled_from([EDITOR, OTHER, TERMINAL, None]), text=st.sampled_from(["marked", "stale", " ", ""]))
+    def primary(self, owner: Window | None, text: str) -> None:
+        self.bench.desktop.primary_owner, self.bench.clipboard.primary = owner, text
+        self.primaries.add(text)
 
     @rule(seconds=st.sampled_from([0.0, 0.02, 0.3, 0.7, 1.6]))
     def wait(self, seconds: float) -> None:
@@ -366,31 +437,41 @@ class CaptureMachine(RuleBasedStateMachine):
     def focus(self, window: Window | None) -> None:
         self.bench.desktop.window = window
 
-    @precondition(lambda self: self.answered < self.asked and self.bench.capture.is_busy)
-    @rule(text=st.sampled_from(["new", "", "  ", "更多"]), secret=st.booleans())
+    @precondition(lambda self: self.answered < self.asked and self.bench.capture.needs_poll)
+    @rule(text=st.sampled_from(["new", "", "  ", "更多", "later"]), secret=st.booleans())
     def program_copies(self, text: str, secret: bool) -> None:
         self.answered = self.asked
         formats = {TEXT: text.encode()}
         self.bench.clipboard.put({**formats, SECRET: b""} if secret else formats)
-        if not secret:
+        if not secret and not self.is_late:
             self.copied.append(text)
+        self.is_late = False
 
     @rule()
     def cancel(self) -> None:
+        """An answer to a keystroke that was sent before belongs to no capture any more."""
+        self.is_late = self.answered < self.asked
         self.bench.capture.cancel()
-        self.answered = self.asked
+        self.copied.clear()
 
     @invariant()
-    def stale_text_is_never_a_selection(self) -> None:
+    def what_was_given_up_is_offered_at_most(self) -> None:
         for result in self.bench.results:
             if isinstance(result, Selected):
-                assert result.text in self.copied
+                assert result.window is not None
+                assert result.origin is TextOrigin.SELECTION
+                assert result.text in (self.primaries if result.window.is_terminal else self.copied)
                 assert result.text.strip()
+            elif isinstance(result, NothingSelected) and result.offer is not None:
+                offer = result.offer
+                assert offer.origin is not TextOrigin.SELECTION
+                assert offer.window == result.window
+                assert offer.text in (self.primaries if offer.origin is TextOrigin.LAST_SELECTION else {"old"})
         self.bench.results.clear()
 
     @invariant()
     def the_clipboard_is_as_it_was_while_nothing_runs(self) -> None:
-        if not self.bench.capture.is_busy:
+        if not self.bench.capture.needs_poll:
             assert self.bench.clipboard.formats == OLD
             self.answered = self.asked
 

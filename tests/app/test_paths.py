@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 import sys
 from pathlib import Path
 
 import pytest
 
 from app import paths
+from app.instance_address import private_directory
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="XDG variables")
@@ -21,8 +23,26 @@ def test_every_folder_follows_the_users_environment(tmp_path: Path, monkeypatch:
     assert paths.data_dir() == tmp_path / "data" / "deskinfer"
     assert paths.cache_dir() == tmp_path / "cache" / "deskinfer"
     assert tmp_path / "state" in paths.log_dir().parents
-    assert paths.runtime_dir() == tmp_path / "run" / "deskinfer"
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "run").mkdir()
+    assert paths.runtime_dir() == tmp_path / "run" / "deskinfer"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="XDG variables")
+@pytest.mark.parametrize("value", [None, "", "relative", "/no/such/directory"])
+def test_without_a_login_session_the_runtime_folder_is_private_and_quiet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder, value: str | None
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    if value is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", value)
+    monkeypatch.setattr("os.getuid", lambda: 4_123_456)  # a user without /run/user
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = paths.runtime_dir()
+    assert folder == tmp_path / "deskinfer-4123456"
+    monkeypatch.undo()
+    assert stat.S_IMODE(private_directory(folder).stat().st_mode) == 0o700
+    assert list(recwarn) == []
 
 
 @pytest.mark.parametrize("name", ["actions", "icons", "translations"])

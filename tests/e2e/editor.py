@@ -9,8 +9,8 @@ import base64
 import sys
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QObject
-from PySide6.QtGui import QClipboard, QKeyEvent
+from PySide6.QtCore import QEvent, QMimeData, QObject, QTimer
+from PySide6.QtGui import QClipboard, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QPlainTextEdit
 
 from tests.e2e.pipe_commands import PipeCommands
@@ -25,6 +25,7 @@ class Editor(QPlainTextEdit):
         self.resize(500, 300)
         self.keys: list[str] = []
         self.secret = ""
+        self.copy_delay_ms = 0
         self.installEventFilter(self)
 
     def createMimeDataFromSelection(self) -> QMimeData:
@@ -40,6 +41,9 @@ class Editor(QPlainTextEdit):
         if event.type() == QEvent.Type.KeyPress:
             assert isinstance(event, QKeyEvent)
             self.keys.append(event.keyCombination().key().name)
+            if self.copy_delay_ms and event.matches(QKeySequence.StandardKey.Copy):
+                QTimer.singleShot(self.copy_delay_ms, self, self.copy)
+                return True
         return super().eventFilter(watched, event)
 
     def answer(self, command: dict[str, Any]) -> Any:
@@ -58,6 +62,8 @@ class Editor(QPlainTextEdit):
             case "copy_as_secret":
                 self.secret = command["text"]
                 self.setPlainText(command["text"])
+            case "answer_copies_after":
+                self.copy_delay_ms = command["ms"]
             case "clipboard":
                 content = clipboard.mimeData()
                 return {name: base64.b64encode(content.data(name).data()).decode() for name in content.formats()}

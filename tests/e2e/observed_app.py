@@ -91,9 +91,9 @@ class Observer:
             case "window":
                 window = _find(MainWindow)
                 if window is None:
-                    return {"visible": False, "texts": []}
+                    return {"visible": False, "active": False, "texts": []}
                 texts = [label.text() for label in window.findChildren(QLabel) if label.isVisible()]
-                return {"visible": window.isVisible(), "texts": texts}
+                return {"visible": window.isVisible(), "active": window.isActiveWindow(), "texts": texts}
             case "reading":
                 reading = self._client.reading()
                 return {"state": reading.state.value, "model": reading.model, "running": reading.running}
@@ -130,6 +130,7 @@ def _popup_state() -> dict[str, Any]:
         "state": popup.state.name.lower(),
         "title": popup.windowTitle(),
         "text": popup.view.toPlainText(),
+        "waiting_for": popup.view.placeholderText(),
         "notice": [label.text() for label in popup.notice.findChildren(QLabel) if label.isVisible()],
         "small_print": popup.small_print.text(),
         "buttons": buttons,

@@ -83,20 +83,14 @@ def test_tray_icon_within_a_second_of_a_warm_start(
     assert min(seconds) < TRAY_LIMIT_S
 
 
-@pytest.mark.parametrize("owns_primary", [True, False])
-def test_popup_within_100_ms_of_the_hotkey(
-    display: XDisplay, start_editor: Callable[..., Editor], start_app: Callable[..., App], owns_primary: bool
-) -> None:
-    """From the press of the last key to the popup's window on the screen."""
-    app, other, editor = start_app(*SHORT), start_editor("Other"), start_editor()
+def test_popup_within_100_ms_of_the_hotkey(display: XDisplay, editor: Editor, start_app: Callable[..., App]) -> None:
+    """From the press of the last key to the popup's window on the screen, while the keys are still held."""
+    app = start_app(*SHORT)
+    editor.focus()
     editor.select_all(TEXT)
-    if not owns_primary:
-        other.focus()
-        other.select_all("something else")
-        editor.focus()
     milliseconds = []
     for _ in range(ATTEMPTS):
-        milliseconds.append(display.time_to_next_window("ctrl+shift+1"))
+        milliseconds.append(display.time_to_next_window("ctrl+shift+1", hold_s=0.15))
         app.wait_for_popup("finished")
         app.ask("close_popup")
         wait_for(lambda: not app.popup["visible"], "the popup's end")
@@ -104,6 +98,37 @@ def test_popup_within_100_ms_of_the_hotkey(
     milliseconds.sort()
     print(f"popup: best {milliseconds[0]:.0f} ms, median {milliseconds[len(milliseconds) // 2]:.0f} ms")  # noqa: T201
     assert milliseconds[0] < POPUP_LIMIT_MS
+    assert len(app.sent_texts) == ATTEMPTS
+
+
+def test_popup_grows_with_the_answer_and_keeps_a_size_of_the_users(
+    display: XDisplay, editor: Editor, start_app: Callable[..., App]
+) -> None:
+    lines = [f"Line {number} of a long answer.\n" for number in range(60)]
+    app = start_app("--pieces", json.dumps(lines), "--piece-ms", "15")
+    editor.focus()
+    editor.select_all(TEXT)
+    display.move_mouse(200, 100)
+    heights = []
+    display.tap(HOTKEY)
+    app.wait_for_popup("waiting")
+    while app.popup["state"] != "finished":
+        heights.append(app.popup["rect"][3])
+        time.sleep(0.03)
+    left, top, width, height = app.popup["rect"]
+    assert heights == sorted(heights)
+    assert heights[0] < 240 < 400 < height < 500
+    # The lower right corner is pulled up.
+    corner = left + width - 3, top + height - 3
+    display.drag(corner, (corner[0] - 20, corner[1] - 100))
+    wait_for(lambda: app.popup["rect"][3] < height - 50, "the smaller size")
+    time.sleep(0.3)
+    size = app.popup["rect"][2:]
+    app.ask("close_popup")
+    editor.focus()
+    display.tap(HOTKEY)
+    app.wait_for_popup("finished")
+    assert app.popup["rect"][2:] == size
 
 
 def test_second_start_reaches_the_first(display: XDisplay, start_app: Callable[..., App]) -> None:
@@ -186,10 +211,19 @@ def test_killed_app_leaves_nothing_in_the_way(display: XDisplay, editor: Editor,
     assert app.wait_for_popup("finished")["text"] == "A short answer."
 
 
-def test_without_a_tray_there_is_a_window(bare_display: XDisplay, start_app: Callable[..., App]) -> None:
+def test_without_a_tray_there_is_a_window(
+    bare_display: XDisplay, start_editor: Callable[..., Editor], start_app: Callable[..., App]
+) -> None:
+    editor = start_editor()
     app = start_app(*SHORT)
     wait_for(lambda: app.ask("window")["visible"], "the window")
     assert any("tray" in text.lower() for text in app.ask("window")["texts"])
+    # Who types is not disturbed by it; who asks for it gets it.
+    time.sleep(0.3)
+    assert editor.ask("state")["active"]
+    assert bare_display.focus() == editor.window_id
+    run_command(bare_display, "-m", "app")
+    wait_for(lambda: app.ask("window")["active"], "the window in front")
 
 
 def test_taken_hotkey_is_named(bare_display: XDisplay, start_app: Callable[..., App]) -> None:

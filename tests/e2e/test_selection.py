@@ -111,15 +111,66 @@ def test_nothing_selected(display: XDisplay, editor: Editor, app: App) -> None:
     assert OLD.decode() in app.sent_texts[0]
 
 
-@pytest.mark.xfail(reason="Qt and Chromium keep owning PRIMARY after the selection is gone", strict=True)
 def test_selection_given_up_is_not_sent(display: XDisplay, editor: Editor, app: App) -> None:
-    """PRIMARY still holds what was selected a moment ago, but nothing is selected now."""
+    """PRIMARY still holds what was selected a moment ago, but nothing is selected now: it is offered at most."""
+    editor.put_on_clipboard(**{"text/plain": OLD})
     editor.select_all(TEXT)
     display.tap("right")
     wait_for(lambda: not editor.ask("state")["selected"], "the end of the selection")
     display.tap(HOTKEY)
-    wait_for(lambda: app.popup["state"] in ("notice", "finished"), "an answer")
+    popup = app.wait_for_popup("notice")
+    assert "Nothing is selected" in popup["notice"]
+    assert any(TEXT in line for line in popup["notice"])
     assert app.sent_texts == []
+    app.click("Use this text")
+    wait_for(lambda: app.sent_texts, "the request")
+    assert TEXT in app.sent_texts[0]
+    assert editor.clipboard()["text/plain"] == OLD
+
+
+def test_popup_waits_for_held_keys_without_the_focus(display: XDisplay, editor: Editor, app: App) -> None:
+    """It is there while the keys are still down, says what it waits for, and leaves the keyboard where it is."""
+    editor.select_all(TEXT)
+    display.press("ctrl", "shift", "1")
+    popup = app.wait_for_popup("waiting")
+    assert popup["waiting_for"] == "Reading the selection…"
+    assert popup["active"] is False
+    assert editor.ask("state")["active"]
+    display.release("1", "shift", "ctrl")
+    app.wait_for_popup("finished")
+    assert TEXT in app.sent_texts[0]
+
+
+def test_close_while_keys_are_held_reads_nothing(display: XDisplay, editor: Editor, app: App) -> None:
+    editor.put_on_clipboard(**{"text/plain": OLD})
+    editor.select_all(TEXT)
+    display.press("ctrl", "shift", "1")
+    app.wait_for_popup("waiting")
+    app.ask("close_popup")
+    display.release("1", "shift", "ctrl")
+    time.sleep(0.5)
+    assert app.sent_texts == []
+    assert app.popup["visible"] is False
+    assert editor.clipboard()["text/plain"] == OLD
+    assert "Key_Insert" not in editor.ask("state")["keys"]
+    display.tap(HOTKEY)
+    app.wait_for_popup("finished")
+
+
+def test_escape_in_the_clicked_popup_ends_the_reading(display: XDisplay, editor: Editor, app: App) -> None:
+    """A hung program answers the copy keystroke late: the clipboard comes back all the same."""
+    editor.put_on_clipboard(**{"text/plain": OLD})
+    editor.select_all(TEXT)
+    editor.ask("answer_copies_after", ms=400)
+    display.tap(HOTKEY)
+    left, top, width, _ = app.wait_for_popup("waiting")["rect"]
+    wait_for(lambda: "Key_Insert" in editor.ask("state")["keys"], "the copy keystroke")
+    display.click(left + width // 2, top + 20)
+    display.tap("esc")
+    wait_for(lambda: not app.popup["visible"], "the popup's end")
+    time.sleep(0.8)
+    assert app.sent_texts == []
+    assert editor.clipboard()["text/plain"] == OLD
 
 
 def test_clipboard_by_choice(display: XDisplay, editor: Editor, app: App) -> None:
@@ -153,11 +204,11 @@ def test_ten_presses_in_a_second(display: XDisplay, editor: Editor, app: App) ->
     popup = app.wait_for_popup("finished")
     assert popup["text"] == "A short answer."
     assert editor.text == TEXT
-    assert all(TEXT in sent for sent in app.sent_texts)
-    count = len(app.sent_texts)
-    assert 1 <= count <= 10
+    assert len(app.sent_texts) == 1
+    assert TEXT in app.sent_texts[0]
+    time.sleep(0.6)
     display.tap(HOTKEY)
-    wait_for(lambda: len(app.sent_texts) == count + 1, "one more answer")
+    wait_for(lambda: len(app.sent_texts) == 2, "one more answer")
 
 
 def test_terminal_gets_no_copy_keystroke(display: XDisplay, app: App) -> None:

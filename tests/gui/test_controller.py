@@ -31,7 +31,7 @@ def test_a_selection_is_read_answered_and_the_clipboard_comes_back(make_rig: Mak
     rig = make_rig(ANSWER)
     QGuiApplication.clipboard().setText("what lay there")
     _run_on_selection(rig, qtbot)
-    assert rig.client.submitted[0].messages[-1].content.endswith("A long text.")
+    assert "A long text." in rig.client.submitted[0].messages[-1].content
     assert rig.clipboard.text() == "what lay there"
     rig.play()
     assert rig.answer_text() == "Three short words."
@@ -119,12 +119,30 @@ def test_stop_keeps_what_has_arrived(make_rig: MakeRig, qtbot: QtBot):
     assert rig.popup.copy_button.isEnabled()
 
 
-def test_many_presses_end_in_one_answer_and_cancel_the_others(make_rig: MakeRig, qtbot: QtBot):
+def test_presses_in_quick_succession_are_one(make_rig: MakeRig, qtbot: QtBot, monkeypatch):
     rig = make_rig(ANSWER)
-    for _ in range(10):
-        _run_on_selection(rig, qtbot)
+    _run_on_selection(rig, qtbot)
+    for _ in range(9):
+        qtbot.wait(5)
+        rig.controller.run("summarize", "selection")
     rig.play()
-    assert rig.client.cancelled == [request.request_id for request in rig.client.submitted[:-1]]
+    assert len(rig.client.submitted) == 1
+    assert rig.client.cancelled == []
+    assert rig.answer_text() == "Three short words."
+    monkeypatch.setattr("app.qt.controller.REPEAT_S", 0.0)
+    _run_on_selection(rig, qtbot)
+    assert len(rig.client.submitted) == 2
+
+
+def test_another_action_or_a_closed_popup_makes_a_press_a_new_one(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    _run_on_selection(rig, qtbot)
+    _run_on_selection(rig, qtbot, "rewrite")
+    assert rig.client.cancelled == [rig.client.submitted[0].request_id]
+    rig.popup.close()
+    _run_on_selection(rig, qtbot, "rewrite")
+    rig.play()
+    assert len(rig.client.submitted) == 3
     assert rig.answer_text() == "Three short words."
 
 
@@ -263,10 +281,56 @@ def test_busy_is_told_once_for_each_request(make_rig: MakeRig, qtbot: QtBot):
     assert seen == [True, False]
 
 
-def test_the_popup_opens_late_enough_not_to_disturb_a_quick_capture(make_rig: MakeRig, qtbot: QtBot):
+def test_the_popup_is_there_at_once_and_says_what_it_waits_for(make_rig: MakeRig, qtbot: QtBot):
     rig = make_rig(ANSWER)
     rig.desktop.key_held = True
     rig.controller.run("summarize", "selection")
-    assert rig.shown == 0
-    qtbot.waitUntil(lambda: rig.shown == 1, timeout=150)
+    assert rig.popup.isVisible()
+    assert rig.shown == 1
+    assert rig.popup.state is PopupState.WAITING
+    assert rig.popup.view.placeholderText() == "Reading the selection…"
     assert rig.desktop.window == EDITOR
+    assert rig.desktop.sent == []
+
+
+@pytest.mark.parametrize("button", ["close_button", "stop_button"])
+def test_a_popup_closed_during_the_capture_sends_nothing(make_rig: MakeRig, qtbot: QtBot, button: str):
+    rig = make_rig(ANSWER)
+    QGuiApplication.clipboard().setText("what lay there")
+    rig.controller.run("summarize", "selection")
+    qtbot.waitUntil(lambda: rig.desktop.sent == ["copy"])
+    getattr(rig.popup, button).click()
+    assert not rig.popup.isVisible()
+    QGuiApplication.clipboard().setText("selected, copied late")
+    qtbot.waitUntil(lambda: rig.clipboard.text() == "what lay there")
+    qtbot.wait(30)
+    assert rig.client.submitted == []
+    assert not rig.popup.isVisible()
+
+
+def test_what_was_selected_last_is_offered_and_used_on_demand(make_rig: MakeRig, qtbot: QtBot, monkeypatch):
+    rig = make_rig(ANSWER)
+    QGuiApplication.clipboard().setText("what lay there")
+    rig.desktop.primary_owner = EDITOR
+    monkeypatch.setattr(rig.clipboard, "primary_text", lambda: "given up")
+    monkeypatch.setattr("app.capture.COPY_LIMIT_S", 0.02)
+    rig.controller.run("summarize", "selection")
+    qtbot.waitUntil(lambda: rig.popup.state is PopupState.NOTICE)
+    assert rig.popup.notice.shown.quote == "given up"
+    assert "last selected in this program" in rig.popup.notice.shown.text
+    assert rig.client.submitted == []
+    rig.popup.notice.button.click()
+    assert "given up" in rig.client.submitted[0].messages[-1].content
+    rig.play()
+    assert "where the cursor stands" in rig.popup.replace_button.toolTip()
+
+
+def test_the_offer_is_what_was_shown(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ANSWER)
+    QGuiApplication.clipboard().setText("shown")
+    rig.desktop.window = None
+    rig.controller.run("summarize", "selection")
+    qtbot.waitUntil(lambda: rig.popup.state is PopupState.NOTICE)
+    QGuiApplication.clipboard().setText("copied in between")
+    rig.popup.notice.button.click()
+    assert "shown" in rig.client.submitted[0].messages[-1].content

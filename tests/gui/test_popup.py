@@ -1,7 +1,9 @@
 """The popup as a view: what can be pressed when, what keys do, and that nothing is cut or nameless."""
 
+from itertools import pairwise
+
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
@@ -108,6 +110,77 @@ def test_it_stays_where_the_user_has_put_it_on_the_same_monitor(finished: Popup)
     finished.close()
     finished.show_near(QPoint(100, 100), areas)
     assert finished.pos() == QPoint(114, 114)
+
+
+LINE = "A sentence of an answer that is about as long as one line.\n"
+AREAS = [QRect(0, 0, 800, 800)]
+
+
+def _stream(popup: Popup, lines: int) -> list[int]:
+    """Its height after each line."""
+    heights = []
+    for _ in range(lines):
+        popup.append(LINE)
+        heights.append(popup.height())
+    return heights
+
+
+@pytest.mark.parametrize("cursor", [QPoint(50, 60), QPoint(50, 780)])
+def test_it_starts_compact_and_grows_with_the_text_up_to_a_limit(popup: Popup, qtbot: QtBot, cursor: QPoint):
+    popup.begin("Summarize")
+    popup.show_near(cursor, AREAS)
+    first = popup.geometry()
+    assert first.height() < 240
+    assert popup.view.height() >= 3 * popup.view.fontMetrics().lineSpacing()
+    assert _stream(popup, 2) == [first.height()] * 2
+    heights = _stream(popup, 60)
+    assert heights == sorted(heights)
+    assert max(b - a for a, b in pairwise(heights)) < 60
+    assert heights[-1] == 480
+    grown = popup.geometry()
+    assert AREAS[0].contains(grown)
+    assert not grown.contains(cursor)
+    if cursor.y() < 400:
+        assert grown.top() == first.top()
+    else:
+        assert grown.bottom() == first.bottom()
+    bar = popup.view.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 0
+    popup.begin("Rewrite")
+    assert popup.geometry() == first
+
+
+def test_an_answer_that_fits_needs_no_scrolling(popup: Popup):
+    popup.begin("Summarize")
+    popup.show_near(QPoint(50, 60), AREAS)
+    _stream(popup, 11)
+    popup.finish("model\n10.0 tokens/s")
+    assert popup.view.verticalScrollBar().maximum() == 0
+    assert popup.height() <= popup.view.text_height() + 200
+
+
+def test_a_size_that_the_user_has_chosen_stays(popup: Popup):
+    popup.begin("Summarize")
+    popup.show_near(QPoint(50, 60), AREAS)
+    popup.resize(500, 300)
+    popup.is_resized = True
+    assert set(_stream(popup, 30)) == {300}
+    popup.finish("")
+    popup.close()
+    popup.begin("Rewrite")
+    popup.show_near(QPoint(50, 60), AREAS)
+    assert popup.size() == QSize(500, 300)
+
+
+def test_a_popup_that_the_user_has_moved_grows_down(popup: Popup):
+    popup.begin("Summarize")
+    popup.show_near(QPoint(50, 780), AREAS)
+    popup.move(20, 30)
+    popup.is_moved = True
+    _stream(popup, 10)
+    assert popup.pos() == QPoint(20, 30)
+    _stream(popup, 60)
+    assert popup.geometry() == QRect(20, 30, popup.width(), 480)
 
 
 def test_a_long_message_makes_room_for_itself(popup: Popup, qtbot: QtBot):
