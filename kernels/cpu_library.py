@@ -47,7 +47,7 @@ class HeadStruct(ctypes.Structure):
 
     _fields_ = (
         ("split", PartStruct), ("top", PartStruct), ("spread", c_void_p), ("channel", c_void_p), ("upper", c_void_p),
-        ("list", c_void_p), ("window", c_float),
+        ("list", c_void_p), ("sums", c_void_p), ("depth", c_float),
     )  # fmt: skip
 
 
@@ -163,7 +163,9 @@ class Arena:
 
 
 def _map_zeros(num_bytes: int) -> NDArray[np.uint8]:
-    mapping = mmap.mmap(-1, num_bytes)
+    # Private: the default of the module, shared memory, never gets huge pages.
+    private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+    mapping = mmap.mmap(-1, num_bytes, **private)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         try:
             mapping.madvise(mmap.MADV_HUGEPAGE)
@@ -303,19 +305,18 @@ class PackedHead:
         return int(self.table.part.k)
 
 
-def prepare_head(library: ctypes.CDLL, pool: int, table: PackedTable, window: float) -> PackedHead:
-    """A head over a split table; `window`: how far below the best logit every logit is exact."""
+def prepare_head(library: ctypes.CDLL, pool: int, table: PackedTable, depth: float) -> PackedHead:
+    """A head over a split table; every logit whose probability is more than e^-depth is exact."""
     if table.kind not in layouts.SPLIT_KINDS:
         raise ContractError(f"A head of kind {table.kind} has no upper bits of its own; use it as a linear weight.")
     part, (n, k) = table.part, (int(table.part.n), int(table.part.k))
     top = PartStruct.from_buffer_copy(part)
     top.kind = layouts.SPLIT_KINDS[table.kind].top_code
     memory = _map_zeros(layouts.head_bytes(n, k))
-    spread = memory.ctypes.data
-    channel, upper = spread + 4 * n, spread + 4 * (n + k)
-    struct = HeadStruct(
-        part, top, spread, channel, upper, upper + 4 * layouts.HEAD_TOKENS * layouts.tiles_of(n), window
-    )
+    addresses = [memory.ctypes.data]
+    for size in layouts.head_sizes(n, k)[:-1]:
+        addresses.append(addresses[-1] + size)
+    struct = HeadStruct(part, top, *addresses, depth)
     sums = np.empty(k)
     library.head_prepare(pool, ctypes.byref(struct), sums.ctypes.data)
     return PackedHead(struct, table, memory)

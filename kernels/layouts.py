@@ -139,9 +139,15 @@ HEAD_TOKENS = 4
 """Rows of logits that a head's pass computes together."""
 
 
+def head_sizes(n: int, k: int) -> tuple[int, ...]:
+    """Bytes of what a split head needs beside its weights: spread, channel, upper, list, sums (struct head)."""
+    tiles = tiles_of(n)
+    return 4 * n, 4 * k, 4 * HEAD_TOKENS * tiles, 4 * tiles, 4 * -(-n // 4096)
+
+
 def head_bytes(n: int, k: int) -> int:
-    """Bytes that a split head needs beside its weights (struct head)."""
-    return round_up(4 * (n + k + (HEAD_TOKENS + 1) * tiles_of(n)), ALIGNMENT)
+    """All of head_sizes."""
+    return round_up(sum(head_sizes(n, k)), ALIGNMENT)
 
 
 def value_dim(head_dim: int) -> int:

@@ -29,9 +29,9 @@ from kernels import cpu_library as lib
 from kernels import layouts
 from kernels.errors import ContractError, KernelError
 
-_EXACT_WINDOW = {"q6_k": 4.0, "q8_0": 8.0}
-"""Logits at most this far below the best are exact for certain, by the kind of the head. With q6_k nearly all within 8
-are in practice; e^-8 is 0.0003."""
+_EXACT_DEPTH = {"q6_k": 5.3, "q8_0": 7.6}
+"""By the kind of the head: logits are exact where the token's probability is more than e^-depth (0.5 % and 0.05 %) for
+certain, and in practice down to a fiftieth of that. The best one always is."""
 
 
 def _file_matrix(tensor: WeightTensor) -> lib.FileMatrix:
@@ -128,8 +128,8 @@ class CpuBackend:
             return self.linear_weight([tensor])
         table = tied or self.embedding_weight(tensor)
         if table.kind in layouts.SPLIT_KINDS:
-            window = math.inf if self._exact_logits else _EXACT_WINDOW[table.kind]
-            return lib.prepare_head(self._library, self._pool, table, window)
+            depth = math.inf if self._exact_logits else _EXACT_DEPTH[table.kind]
+            return lib.prepare_head(self._library, self._pool, table, depth)
         return lib.table_as_linear(table)
 
     # Running
@@ -338,7 +338,7 @@ class CpuBackend:
         return self._noted(key, out, x)
 
     def logits(self, x: FloatArray, head: lib.PackedHead | lib.PackedLinear) -> FloatArray:
-        """See Backend. Ends a step. Logits within `_EXACT_WINDOW` of a row's best are exact; see kernels/cpu/head.c."""
+        """See Backend. Ends a step. What `_EXACT_DEPTH` leaves out is near, see kernels/cpu/head.c."""
         key = (lib.OP_LOGITS, id(x), id(head))
         out = self._replayed(*key)
         if out is not None:
