@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.actions import ActionRegistry
 from app.desktop import DesktopSession, Hotkey, HotkeyError
-from app.engine_setup import engine_options, load_settings
+from app.engine_setup import chosen_model, engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
 from inference.errors import InferenceError
 
@@ -188,6 +188,25 @@ def _kernels() -> Lines:
         yield f"PROBLEM: the CPU kernels cannot be built: {error}"
 
 
+def models() -> Lines:
+    """The model that is meant, and what is here; sizes are compared, `deskinfer models verify` compares every byte."""
+    from inference.formats.model_store import ModelStore
+
+    store = ModelStore()
+    name = chosen_model(load_settings())
+    try:
+        store.resolve(name)
+        yield f"chosen: {name}, here"
+    except InferenceError as error:
+        yield f"PROBLEM: {error}"
+    for stored in store.list():
+        if stored.path is not None:
+            yield f"{stored.entry.id}: {stored.num_bytes / 1e6:,.0f} MB, size right"
+        elif stored.num_bytes or stored.partial_bytes:
+            size = (stored.num_bytes + stored.partial_bytes) / 1e6
+            yield f"PROBLEM: {stored.entry.id}: only {size:,.0f} MB; go on: deskinfer models pull {stored.entry.id}"
+
+
 def gpus() -> Lines:
     """NVIDIA GPUs; a sleeping one stays asleep."""
     from app.vram import GpuUnreadableError, nvidia_devices, read_gpus
@@ -216,6 +235,7 @@ SECTIONS: dict[str, Callable[[], Lines]] = {
     "Desktop": desktop,
     "CPU": processor,
     "Engine": engine,
+    "Models": models,
     "GPU": gpus,
     "Your files": files,
     "Libraries": libraries,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,3 +70,23 @@ def test_engine_section_names_kernels_and_backend() -> None:
 
 def test_settings_of_a_fresh_user_have_no_problem() -> None:
     assert load_settings().problems == []
+
+
+@pytest.fixture
+def empty_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A user without any model."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path / "deskinfer" / "models"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is chosen by an XDG variable")
+def test_missing_and_cut_models_are_problems_with_a_cure(empty_store: Path) -> None:
+    half = empty_store / ".partial" / "smollm2-135m-instruct"
+    half.mkdir(parents=True)
+    (half / "part").write_bytes(b"x" * 2_000_000)
+    lines = list(doctor.models())
+    assert lines[0].startswith("PROBLEM: The model qwen2.5-coder-")
+    assert "deskinfer models pull" in lines[0]
+    assert lines[1] == (
+        "PROBLEM: smollm2-135m-instruct: only 2 MB; go on: deskinfer models pull smollm2-135m-instruct"
+    )
