@@ -6,8 +6,6 @@
 Each step says one line. A step that fails says what, why and the cure, and the exit status is not 0.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os
@@ -15,11 +13,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+# Annotations are strings: a Python that is too old must get as far as the message that says so.
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST, NEWEST = (3, 11), (3, 13)
 
 
-def find_other_python() -> str | None:
+def find_other_python() -> "str | None":
     """Path of a Python of a version that fits, None where there is none. Runs on old Pythons too."""
     import shutil
 
@@ -31,7 +30,7 @@ def find_other_python() -> str | None:
     return None
 
 
-def check_python() -> int | None:
+def check_python() -> "int | None":
     """None where this Python fits; else the exit status of a fitting one, or 1 with an explanation."""
     if OLDEST <= sys.version_info[:2] <= NEWEST:
         return None
@@ -52,7 +51,7 @@ def has_display() -> bool:
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def parse(arguments: list[str]) -> argparse.Namespace:
+def parse(arguments: "list[str]") -> argparse.Namespace:
     """The two commands and their options."""
     parser = argparse.ArgumentParser(prog="bootstrap.py", description="Sets DeskInfer up and starts or tests it.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -64,7 +63,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: "list[str]") -> int:
     """Returns the exit status."""
     sys.path.insert(0, str(ROOT))
     from installer.environment import Environment
