@@ -36,6 +36,9 @@ from app.translation import Translator
 _log = logging.getLogger(__name__)
 
 LOG_BYTES = 500_000
+# How long the engine's thread may go on while the UI thread waits for the interpreter. A turn of the event loop waits
+# several times, so with Python's own 5 ms the windows would stand still while modules are imported or a model loads.
+SWITCH_INTERVAL_S = 0.0005
 
 # Builds the engine out of the settings, and tells which model they mean.
 EngineBuilder = Callable[[Settings], tuple[EngineClient, Callable[[], str]]]
@@ -113,6 +116,7 @@ def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = b
         )
         return 2
     set_up_log()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     qt = QApplication(sys.argv[:1])
     qt.setApplicationName("deskinfer")
     qt.setApplicationDisplayName("DeskInfer")
