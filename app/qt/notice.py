@@ -77,7 +77,7 @@ class NoticePanel(QWidget):
         buttons.addWidget(self.button)
         buttons.addStretch()
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, SPACE_S, 0)
+        layout.setContentsMargins(0, 0, SPACE_S, SPACE_S)
         layout.setSpacing(SPACE_S)
         for widget in (self._heading, self._text, self._quote_box):
             layout.addWidget(widget)

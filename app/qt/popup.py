@@ -308,6 +308,7 @@ class Popup(FramelessWindow):
         self.copy_button.setVisible(has_text or not is_notice)
         self.replace_button.setVisible(has_text or not is_notice)
         self.copy_button.setEnabled(has_text or state is PopupState.STREAMING)
+        self._footer.setVisible(has_text or not is_notice or self._can_retry)
         self.replace_button.setEnabled(self._can_replace and not is_running and has_text)
 
     # --- its height ---------------------------------------------------------------------------------------------
