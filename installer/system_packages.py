@@ -48,8 +48,8 @@ TEST_PROGRAMS = {
     "dbus-launch": "dbus-x11",
     "git": "git",
 }
-# Text on screen needs a font; the popup of the tests shows Chinese too.
-TEST_FONTS = {"DejaVuSans.ttf": "fonts-dejavu-core"}
+# Text on screen needs a font.
+TEST_FONTS = ("fontconfig", "fonts-dejavu-core")
 
 
 def is_debian(shell: Shell) -> bool:
@@ -127,6 +127,7 @@ def check_test_programs(shell: Shell) -> None:
     if sys.platform != "linux":
         return
     packages = missing_packages(shell, {**QT_LIBRARIES, **X11_LIBRARIES}, TEST_PROGRAMS)
-    if not shell.capture(["fc-list", ":lang=en"]).output.strip():
-        packages = sorted({*packages, "fontconfig", *TEST_FONTS.values()})
+    fonts = shell.capture(["fc-list", ":lang=en"])
+    if fonts.code != 0 or not fonts.output.strip():
+        packages = sorted({*packages, *TEST_FONTS})
     install_packages(shell, packages, "The end-to-end tests", required=True)

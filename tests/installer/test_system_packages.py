@@ -66,3 +66,10 @@ def test_test_programs(shell) -> None:
     shell.programs = set(system_packages.TEST_PROGRAMS) - {"Xvfb", "trayer"}
     system_packages.check_test_programs(shell)
     assert shell.commands[-1][-2:] == ["trayer", "xvfb"]
+
+
+@pytest.mark.parametrize("fonts", [Result(127, "no such command"), Result(0, "")])
+def test_a_font_is_installed_where_there_is_none(shell, fonts: Result) -> None:
+    shell.answer = lambda argv: fonts if argv[0] == "fc-list" else None
+    system_packages.check_test_programs(shell)
+    assert shell.commands[-1][-2:] == ["fontconfig", "fonts-dejavu-core"]
