@@ -15,16 +15,31 @@ OutputKind = Literal["text", "todos"]
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A text and the answer that the model should have given; small models follow examples better than words.
+
+    Attributes:
+        target: code of the target language that the answer is meant for, "" where it does not matter.
+    """
+
+    text: str
+    answer: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """What the model is told, in one language.
 
     Attributes:
         system: may hold {target_language}.
         user: holds {text}, the user's text, and may hold {target_language}.
+        examples: earlier turns of the chat, so that what they say is not mixed up with the user's text.
     """
 
     system: str
     user: str
+    examples: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +98,17 @@ class Action:
             raise InvalidRequestError("The text is empty, but an action needs some. Select a text first.")
         code = self.prompt_language(text, languages, ui_language)
         target = other_language(text, languages.first, languages.second)
-        values = {"text": text.strip("\r\n"), "target_language": target.chinese if code == "zh" else target.english}
+        language = target.chinese if code == "zh" else target.english
         prompt = self.prompts[code]
-        messages = [Message("user", _fill(prompt.user, values))]
-        if prompt.system:
-            messages.insert(0, Message("system", _fill(prompt.system, values)))
+
+        def filled(template: str, text: str = "") -> str:
+            return _fill(template, {"text": text, "target_language": language})
+
+        messages = [Message("system", filled(prompt.system))] if prompt.system else []
+        for example in prompt.examples:
+            if example.target in ("", target.code):
+                messages += [Message("user", filled(prompt.user, example.text)), Message("assistant", example.answer)]
+        messages.append(Message("user", filled(prompt.user, text.strip("\r\n"))))
         return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION)
 
 

@@ -9,14 +9,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from app.action import Action, Prompt
+from app.action import Action, Example, Prompt
 from app.hotkeys import HotkeyFormatError, parse
 from app.translation import UserText, placeholders
 from inference.errors import InvalidRequestError
 from inference.request import SamplingParams
 
 _LANGUAGE_KEYS = ("en", "zh")
-_PROMPT_KEYS = ("system", "user")
+_PROMPT_KEYS = ("system", "user", "example")
+_EXAMPLE_KEYS = ("text", "answer", "target")
 _SAMPLING_KEYS = tuple(field.name for field in fields(SamplingParams))
 _TOP_KEYS = (
     *("id", "order", "title", "description", "prompt", "sampling"),
@@ -151,7 +152,20 @@ class _Reader:
                 placeholder="{text}",
             )
             self._fail(f"{where}.user" if "user" in table else where, text)
-        return Prompt(system, user)
+        return Prompt(system, user, self._examples(f"{where}.example", self._value(where, table, "example", list, [])))
+
+    def _examples(self, where: str, tables: list[Any]) -> tuple[Example, ...]:
+        examples = []
+        for table in tables:
+            if not isinstance(table, dict):
+                self._fail(where, UserText("Each example is a table of its own: [[{table}]].", table=where))
+            self._check_keys(where, table, _EXAMPLE_KEYS)
+            values = {key: str(self._value(where, table, key, str, "")).strip() for key in _EXAMPLE_KEYS}
+            for key in ("text", "answer"):
+                if not values[key]:
+                    self._fail(where, UserText('An example in [[{table}]] has no "{key}". Add it.', table=where, key=key))
+            examples.append(Example(**values))
+        return tuple(examples)
 
     def _check_placeholders(self, where: str, template: str, allowed: tuple[str, ...]) -> None:
         for name in sorted(placeholders(template) - set(allowed)):
@@ -221,7 +235,7 @@ class _Reader:
         parts = path.split(".") if path else []
         current: list[str] = []
         for number, line in enumerate(self._lines, 1):
-            header = re.match(r"\s*\[\s*([\w.\"' -]+?)\s*\]", line)
+            header = re.match(r"\s*\[{1,2}\s*([\w.\"' -]+?)\s*\]", line)
             key = re.match(r"\s*([\w.\"'-]+)\s*=", line)
             if header:
                 current = re.sub(r"[\"' ]", "", header[1]).split(".")

@@ -383,6 +383,14 @@
         <translation>缺少提示词。请添加表 [prompt.en]，并写一行 user = "{text}"。</translation>
     </message>
     <message>
+        <source>Each example is a table of its own: [[{table}]].</source>
+        <translation>每个示例都要单独写成一个表：[[{table}]]。</translation>
+    </message>
+    <message>
+        <source>An example in [[{table}]] has no &quot;{key}&quot;. Add it.</source>
+        <translation>[[{table}]] 中有一个示例缺少 &quot;{key}&quot;。请加上。</translation>
+    </message>
+    <message>
         <source>The user prompt of [{table}] has no {placeholder}, so the model would never see the text. Add it.</source>
         <translation>[{table}] 的 user 提示词中没有 {placeholder}，模型将看不到文字。请加上。</translation>
     </message>

@@ -69,9 +69,10 @@ def test_a_request_carries_the_prompt_of_the_texts_language(
     request = action.request(text, CHINESE_FIRST)
     assert request.priority is Priority.ACTION
     assert request.sampling == action.sampling
-    assert [message.role for message in request.messages] == ["system", "user"]
-    assert text in request.messages[1].content
-    assert request.messages[0].content == action.prompts[code].system
+    roles = [message.role for message in request.messages]
+    assert roles == ["system", *["user", "assistant"] * (len(roles) // 2 - 1), "user"]
+    assert [text in message.content for message in request.messages] == [False] * (len(roles) - 1) + [True]
+    assert request.messages[0].content.startswith(action.prompts[code].system.split("{")[0])
 
 
 def test_text_without_letters_takes_the_language_of_the_windows(tmp_path: Path) -> None:
@@ -93,7 +94,27 @@ def test_text_without_letters_takes_the_language_of_the_windows(tmp_path: Path) 
     ],
 )
 def test_a_translation_goes_to_the_other_language(tmp_path: Path, text: str, languages: Languages, target: str) -> None:
-    assert target in registry(tmp_path).get("translate").request(text, languages).messages[1].content
+    assert target in registry(tmp_path).get("translate").request(text, languages).messages[0].content
+
+
+def test_examples_are_earlier_turns_and_go_by_the_target_language() -> None:
+    source = """
+    [prompt.en]
+    user = "<{text}>"
+    [[prompt.en.example]]
+    text = "one {text}"
+    answer = "{target_language} stays"
+    [[prompt.en.example]]
+    text = "two"
+    answer = "zwei"
+    target = "de"
+    """
+    messages = parse_action(source, "x").request(ENGLISH, ENGLISH_FIRST).messages
+    assert [(m.role, m.content) for m in messages] == [
+        ("user", "<one {text}>"),
+        ("assistant", "{target_language} stays"),
+        ("user", f"<{ENGLISH}>"),
+    ]
 
 
 @given(st.text().filter(lambda text: text.strip()))
@@ -185,6 +206,9 @@ def test_a_full_file_is_read() -> None:
         ("[prompt.en]\nsystem = 'only'\n", 1, "has no {text}"),
         ("[prompt.en]\nuser = '{txt} {text}'\n", 2, "Did you mean {text}"),
         ("[prompt.en]\nuser = '{text}'\nsystem = '{text}'\n", 3, "Did you mean {target_language}"),
+        (MINIMAL + "[[prompt.en.example]]\ntext = 'x'\n", 3, 'has no "answer"'),
+        (MINIMAL + "[[prompt.en.example]]\ntext = 'x'\nansver = 'y'\n", 5, 'Did you mean "answer"'),
+        (MINIMAL + "example = [1]\n", 3, "a table of its own"),
         ("title = 'x'\n", 0, "There is no prompt"),
         ("[prompt]\nen = 'x'\n", 2, "a table"),
         ("[prompt.fr]\nuser = '{text}'\n", 1, "unknown here"),
