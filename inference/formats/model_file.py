@@ -16,7 +16,7 @@ def open_model(path: Path) -> ModelSource:
     A directory that holds no config.json but exactly one .gguf file opens that file.
 
     Raises:
-        ModelNotFoundError: there is nothing at `path`.
+        ModelNotFoundError: there is nothing at `path`, or it may not be read.
         ModelFormatError: a file is truncated, hostile or not what it claims to be.
         UnsupportedModelError: a sound model that this engine does not run.
     """
@@ -24,9 +24,14 @@ def open_model(path: Path) -> ModelSource:
         raise ModelNotFoundError(f"There is no model at {path}. Check the path, or list models: deskinfer models list")
     if not path.is_dir():
         return GgufSource(path)
-    if (path / "config.json").exists():
+    try:
+        has_config, files = (path / "config.json").exists(), sorted(path.glob("*.gguf"))
+    except OSError as error:
+        raise ModelNotFoundError(
+            f"The directory {path} cannot be read ({error.strerror}). Check its permissions."
+        ) from error
+    if has_config:
         return HuggingFaceSource(path)
-    files = sorted(path.glob("*.gguf"))
     if len(files) == 1:
         return GgufSource(files[0])
     raise ModelFormatError(

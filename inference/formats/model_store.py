@@ -29,6 +29,7 @@ from inference.formats.partial_file import CHUNK_BYTES, sync_directory
 from inference.formats.transfer import IsCancelled, OnProgress, Transfer
 
 LOCK_POLL_S = 0.25
+MAX_SHOWN_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +67,30 @@ class ModelStore:
         """The file or directory of a model: a catalog id, or the path of a .gguf file or a model directory.
 
         Raises:
-            ModelNotFoundError: neither; names what is alike, and how to fetch it.
+            ModelNotFoundError: neither; names what is alike, and how to fetch it. Or the path cannot be looked at.
         """
         name = str(name_or_path)
         entry = self.catalog.entries.get(name.lower())
-        path = Path(name).expanduser()
+        try:
+            path = Path(name).expanduser()
+            is_directory, exists = path.is_dir(), path.exists()
+        except (OSError, RuntimeError) as error:
+            # Too long a name, a directory that may not be entered, an unknown user's home.
+            raise ModelNotFoundError(
+                f"The model {_shown(name)} cannot be looked for ({getattr(error, 'strerror', None) or error})."
+                " Check the path and its permissions, or list models: deskinfer models list"
+            ) from error
         if entry is not None:
             found = self._present(entry)
             if found is not None:
                 return found
-            if not path.exists():
+            if not exists:
                 raise ModelNotFoundError(
                     f"The model {entry.id} is not on this machine (looked in {self.root / entry.id})."
                     f" Fetch it: deskinfer models pull {entry.id}"
                 )
-        if path.is_dir() or path.suffix.lower() == ".gguf":
-            if path.exists():
+        if is_directory or path.suffix.lower() == ".gguf":
+            if exists:
                 return path.resolve()
             raise ModelNotFoundError(f"There is no file {path}. Check the path, or list models: deskinfer models list")
         raise self._unknown(name)
@@ -196,7 +205,7 @@ class ModelStore:
         near = near or [model_id for model_id in self.catalog.entries if name and name.lower() in model_id]
         meant = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(self.catalog.entries)}."
         return ModelNotFoundError(
-            f"There is no model {name!r}: it is no catalog id, .gguf file or model directory. {meant}"
+            f"There is no model {_shown(name)}: it is no catalog id, .gguf file or model directory. {meant}"
             f" Fetch one: deskinfer models pull {(near or list(self.catalog.entries))[0]}"
         )
 
@@ -265,6 +274,10 @@ class ModelStore:
             yield
         finally:
             lock.release()
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= MAX_SHOWN_NAME else f"{name[:MAX_SHOWN_NAME]}...")
 
 
 def _clear_pip_directories(partial: Path) -> None:

@@ -43,3 +43,16 @@ def test_what_cannot_be_opened_is_named(tiny: Any, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello", encoding="utf-8")
     with pytest.raises(ModelFormatError, match=r"begins with b'hell'"):
         open_model(tmp_path / "notes.txt")
+
+
+def test_a_directory_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, exists = tmp_path / "config.json", Path.exists
+
+    def refuse(path: Path) -> bool:
+        if path == inside:
+            raise PermissionError(13, "Permission denied", str(path))
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(ModelNotFoundError, match=r"cannot be read \(Permission denied\)"):
+        open_model(tmp_path)

@@ -763,6 +763,23 @@ def test_resolve_takes_ids_files_and_directories(filled: ModelStore, tmp_path: P
     assert filled.resolve(tmp_path) == tmp_path.resolve()
 
 
+@pytest.mark.parametrize("name", ["x" * 5000, "~nobody-of-that-name/m.gguf"])
+def test_resolve_of_what_cannot_be_looked_for(tmp_path: Path, name: str) -> None:
+    # Newer Pythons hold a name that is too long for one of a file that is not there.
+    with pytest.raises(ModelNotFoundError, match=r"(cannot be looked for|no catalog id).*deskinfer models") as raised:
+        ModelStore(tmp_path).resolve(name)
+    assert len(str(raised.value)) < 600
+
+
+def test_resolve_of_a_path_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    with pytest.raises(ModelNotFoundError, match=r"m.gguf' cannot be looked for \(Permission denied\)"):
+        ModelStore(tmp_path).resolve("closed/m.gguf")
+
+
 def test_resolve_names_what_is_alike_and_how_to_fetch_it(tmp_path: Path) -> None:
     store = ModelStore(tmp_path)
     with pytest.raises(ModelNotFoundError, match=r"Did you mean qwen2\.5-coder-1\.5b-instruct.*models pull qwen2\.5"):
