@@ -32,6 +32,10 @@ ModelOption = Annotated[
 
 def main() -> None:
     """Entry of the `deskinfer` command."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # Closed by who has started us, as some launchers do, or a Windows program without a console.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot show must not end an answer.
         if hasattr(stream, "reconfigure"):

@@ -166,3 +166,39 @@ def test_reader_that_leaves_ends_the_answer_quietly(project_root: Path) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(20) == 130
+
+
+CLOSED = """
+from app import ask, cli
+from app.engine_client import FakeClient, ScriptedAnswer
+
+class Engine(FakeClient):
+    def submit(self, request, listener):
+        super().submit(request, listener)
+        self.play()
+
+ask.open_worker = lambda model: Engine(ScriptedAnswer("An ", "answer."))
+cli.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes streams")
+@pytest.mark.parametrize(
+    ("words", "status", "left"),
+    [
+        ("ask <&-", 1, b"deskinfer: The text is empty.\n"),
+        ("ask why >&-", 0, b""),
+        ("ask why --stats 2>&-", 0, b"An answer.\n"),
+    ],
+)
+def test_closed_streams_are_no_crash(project_root: Path, tmp_path: Path, words: str, status: int, left: bytes) -> None:
+    (tmp_path / "closed.py").write_text(CLOSED)
+    environment = {**os.environ, "PYTHONPATH": str(project_root)}
+    result = subprocess.run(
+        ["/bin/sh", "-c", f'"{sys.executable}" "{tmp_path / "closed.py"}" {words}'],
+        env=environment,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stdout + result.stderr) == (status, left)
