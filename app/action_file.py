@@ -163,7 +163,9 @@ class _Reader:
             values = {key: str(self._value(where, table, key, str, "")).strip() for key in _EXAMPLE_KEYS}
             for key in ("text", "answer"):
                 if not values[key]:
-                    self._fail(where, UserText('An example in [[{table}]] has no "{key}". Add it.', table=where, key=key))
+                    self._fail(
+                        where, UserText('An example in [[{table}]] has no "{key}". Add it.', table=where, key=key)
+                    )
             examples.append(Example(**values))
         return tuple(examples)
 

@@ -60,9 +60,7 @@ def commands_of(host: Host, actions: ActionRegistry, translator: Translator) -> 
     )
 
 
-def action_group(
-    run: Callable[[str, Source], None], actions: ActionRegistry, translator: Translator
-) -> list[Command]:
+def action_group(run: Callable[[str, Source], None], actions: ActionRegistry, translator: Translator) -> list[Command]:
     """The commands of group "action"; made anew when the user's actions change."""
     return action_commands(
         actions.all(),

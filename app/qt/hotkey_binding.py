@@ -79,9 +79,7 @@ class HotkeyBinding:
             if command_id in invalid:
                 status = HotkeyStatus(command_id, title, text, HotkeyState.INVALID, invalid[command_id])
             elif command_id in losers:
-                status = HotkeyStatus(
-                    command_id, title, str(parsed[command_id]), HotkeyState.TAKEN, losers[command_id]
-                )
+                status = HotkeyStatus(command_id, title, str(parsed[command_id]), HotkeyState.TAKEN, losers[command_id])
             elif command_id in parsed:
                 status = self._grab(command_id, title, parsed[command_id])
             else:

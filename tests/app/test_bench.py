@@ -32,9 +32,7 @@ class ScriptedEngine:
             return [PrefillEvent(request.request_id, len(token_ids), len(token_ids))]
         if self.error is not None:
             return [FailedEvent(request.request_id, self.error)]
-        usage = Usage(
-            new_tokens=request.sampling.max_new_tokens, time_to_first_token_ms=500.0, decode_ms=2000.0
-        )
+        usage = Usage(new_tokens=request.sampling.max_new_tokens, time_to_first_token_ms=500.0, decode_ms=2000.0)
         return [DoneEvent(request.request_id, "length", usage)]
 
     def reading(self) -> EngineReading:

@@ -87,6 +87,4 @@ def test_missing_and_cut_models_are_problems_with_a_cure(empty_store: Path) -> N
     lines = list(doctor.models())
     assert lines[0].startswith("PROBLEM: The model qwen2.5-coder-")
     assert "deskinfer models pull" in lines[0]
-    assert lines[1] == (
-        "PROBLEM: smollm2-135m-instruct: only 2 MB; go on: deskinfer models pull smollm2-135m-instruct"
-    )
+    assert lines[1] == ("PROBLEM: smollm2-135m-instruct: only 2 MB; go on: deskinfer models pull smollm2-135m-instruct")

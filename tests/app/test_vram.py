@@ -70,9 +70,7 @@ def test_reading(tmp_path: Path, nvml: list[str]) -> None:
     assert nvml[-1] == "nvmlShutdown"
 
 
-def test_memory_that_the_driver_does_not_tell(
-    tmp_path: Path, nvml: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_the_driver_does_not_tell(tmp_path: Path, nvml: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported(handle: object) -> object:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
 
