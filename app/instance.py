@@ -107,7 +107,7 @@ class Reply:
         return self._closed.wait(seconds)
 
     def _send(self, frame: Message) -> bool:
-        data = json.dumps(frame, ensure_ascii=False).encode()
+        data = _encode(frame)
         with self._lock:
             if self._closed.is_set():
                 return False
@@ -243,14 +243,18 @@ def stream_from_running(
         Its messages as they come, or None where no app runs. Closing the iterator early tells the app that we are gone.
 
     Raises:
-        InstanceError: it runs, but cannot be reached in time, or (while iterating) went away before the end.
+        InstanceError: it runs, but cannot be reached in time, or (while iterating) went away before the end; or the
+            command is too long.
     """
     folder = private_directory(directory or runtime_dir())
     connection = _connect(folder, time.monotonic() + timeout_s)
     if connection is None:
         return None
     try:
-        connection.send_bytes(json.dumps(command, ensure_ascii=False).encode())
+        _send_command(connection, command)
+    except InstanceError:
+        connection.close()
+        raise
     except OSError as error:
         connection.close()
         raise InstanceError(f"The running app does not take commands ({error}). Quit it and start it again.") from error
@@ -261,7 +265,7 @@ def send_to_running(command: Message, timeout_s: float = 2.0, directory: Path | 
     """Sends a command and returns the first message of the reply, {} where it has none, None where no app runs.
 
     Raises:
-        InstanceError: the app runs, but did not answer in time.
+        InstanceError: the app runs, but did not answer in time; or the command is too long.
     """
     folder = private_directory(directory or runtime_dir())
     deadline = time.monotonic() + timeout_s
@@ -269,7 +273,7 @@ def send_to_running(command: Message, timeout_s: float = 2.0, directory: Path | 
     if connection is None:
         return None
     try:
-        connection.send_bytes(json.dumps(command, ensure_ascii=False).encode())
+        _send_command(connection, command)
         if not connection.poll(max(0.0, deadline - time.monotonic())):
             raise InstanceError(f"The running app did not answer within {timeout_s:g} s. Quit it and start it again.")
         frame = decode(connection.recv_bytes(MAX_MESSAGE_BYTES))
@@ -317,6 +321,21 @@ def is_running(directory: Path | None = None) -> bool:
         return True
     lock.release()
     return False
+
+
+def _encode(message: Message) -> bytes:
+    # A clipboard or a command line may hold lone surrogates; json.loads lets them pass in the same way.
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _send_command(connection: Connection, command: Message) -> None:
+    data = _encode(command)
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise InstanceError(
+            f"The text takes {len(data)} bytes, but the running app takes at most {MAX_MESSAGE_BYTES}."
+            " Use a shorter text."
+        )
+    connection.send_bytes(data)
 
 
 def decode(data: bytes) -> Message:

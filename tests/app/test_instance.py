@@ -247,6 +247,21 @@ def test_a_message_over_the_limit_is_refused_before_it_is_read(tmp_path: Path, s
 
 
 @on_posix
+def test_a_command_over_the_limit_is_told_by_its_size(tmp_path: Path, serve) -> None:
+    serve(echo)
+    command = {"command": "ask", "text": "x" * instance.MAX_MESSAGE_BYTES}
+    for send in (send_to_running, stream_from_running):
+        with pytest.raises(InstanceError, match=r"takes 83886\d\d bytes, but .* at most 8388608\. Use a shorter"):
+            send(command, directory=tmp_path)
+    assert send_to_running({"command": "show"}, directory=tmp_path) == {"got": {"command": "show"}}
+
+
+def test_lone_surrogates_pass_there_and_back(tmp_path: Path, serve) -> None:
+    serve(echo)
+    command = {"command": "ask", "text": "half a \ud83d smile"}
+    assert send_to_running(command, directory=tmp_path) == {"got": command}
+
+
 def test_half_a_message_and_silence_hold_nobody_up(tmp_path: Path, serve) -> None:
     serve(echo)
     with Client(address_in(tmp_path)) as half, Client(address_in(tmp_path)):
