@@ -1,7 +1,7 @@
 """Builds the CPU kernels with the clang of the `ziglang` package and keeps them in the user's cache.
 
-One shared library for each instruction set, named by a hash of its sources and flags: a new version of the sources builds
-anew, an old one is found again. Building takes some seconds once; loading takes milliseconds.
+One shared library for each instruction set, named by a hash of its sources and flags: a new version of the sources
+builds anew, an old one is found again. Building takes some seconds once; loading takes milliseconds.
 """
 
 from __future__ import annotations

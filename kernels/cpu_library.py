@@ -1,7 +1,7 @@
 """The CPU kernels as Python sees them: the library's functions and structures, memory for weights, the thread pool.
 
-Every ctypes signature of the project's kernels is in this file; the structures mirror weights.h, workspace.h, step.h and
-program.c field for field.
+Every ctypes signature of the project's kernels is in this file; the structures mirror weights.h, workspace.h, step.h,
+head.c and program.c field for field.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def load_library(variant: cpu_compiler.CpuVariant | None = None) -> ctypes.CDLL:
     return _load_once(variant or cpu_compiler.best_variant())
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _load_once(variant: cpu_compiler.CpuVariant) -> ctypes.CDLL:
     path = cpu_compiler.build(variant)
     try:

@@ -13,17 +13,19 @@ exactly the bits of the file, only in another order:
         high  quad 4   quad 4   quad 4      quad 4 | quad 5              | quad 6  | quad 7
 
     high bits of one group:  5-bit kinds, 64 bytes: row r, byte i: bit j belongs to k = 4 j + i
-                             Q6_K, 128 bytes (its LOW two bits; the nibbles hold the upper four): row r, byte i of half h:
-                             bits 2 s and 2 s + 1 belong to k = 16 h + 4 s + i
+                             Q6_K, 128 bytes (its LOW two bits; the nibbles hold the upper four): row r, byte i of
+                             half h: bits 2 s and 2 s + 1 belong to k = 16 h + 4 s + i
     Q8_0 has no nibbles: 512 bytes of q + 128, quad after quad.
 
     scales:  Q4_0, Q5_0, Q8_0  16 x float16                        Q4_1, Q5_1  the same, then 16 x float16 minima
-             Q4_K, Q5_K        3 words of 32 bits for each row: word w holds the 6-bit values 5 w to 5 w + 4 of scale 0,
-                               min 0, scale 1, ..., and in bits 30 and 31 two bits of value 15; then 16 x float16 d and dmin
+             Q4_K, Q5_K        3 words of 32 bits for each row: word w holds the 6-bit values 5 w to 5 w + 4 of
+                               scale 0, min 0, scale 1, ..., and in bits 30 and 31 two bits of value 15; then
+                               16 x float16 d and dmin
              Q6_K              16 int8 for each of 16 half groups, then 16 x float16 d
 
-A head of Q6_K or Q8_0, and every embedding table (it may be the head too), lie split: the scales and the upper bits (2 of
-6, 4 of 8) in one stretch of memory, the lower nibbles in another, so that a first pass can read the upper bits alone.
+A head of Q6_K or Q8_0, and every embedding table (it may be the head too), lie split: the scales and the upper bits
+(2 of 6, 4 of 8) in one stretch of memory, the lower nibbles in another, so that a first pass can read the upper bits
+alone.
 
 Matrices of float16, bfloat16 and float32 lie as (tile, k, 16 rows). Rows are padded with zeros to a multiple of 16.
 """
@@ -156,7 +158,7 @@ def value_dim(head_dim: int) -> int:
 
 
 def kv_page_elements(num_kv_heads: int, head_dim: int, page_size: int) -> tuple[int, int]:
-    """float16 elements of one page of one layer: keys (kv_heads, head_dim, page_size), values (.., page_size, value_dim)."""
+    """float16 elements of a page of one layer: keys (kv_heads, head_dim, page_size), values (.., page_size, value_dim)."""
     return num_kv_heads * head_dim * page_size, num_kv_heads * page_size * value_dim(head_dim)
 
 

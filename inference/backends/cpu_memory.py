@@ -55,13 +55,15 @@ def drop_file_pages(array: NDArray[np.uint8]) -> None:
 
     Without it a model would count twice while it loads: once in the file's pages, once packed.
     """
-    view: Any = array
-    while view is not None and not isinstance(view, np.memmap):
-        view = getattr(view, "base", None)
-    mapping = getattr(view, "base", None)
-    if not isinstance(mapping, mmap.mmap) or view.filename is None or not hasattr(mmap, "MADV_DONTNEED"):
+    whole: Any = array
+    while whole is not None and not isinstance(whole, np.memmap):
+        whole = getattr(whole, "base", None)
+    if not isinstance(whole, np.memmap) or whole.filename is None or not hasattr(mmap, "MADV_DONTNEED"):
         return
-    start = array.ctypes.data - view.ctypes.data
+    mapping: Any = whole.base
+    if not isinstance(mapping, mmap.mmap):
+        return
+    start = array.ctypes.data - whole.ctypes.data
     first = layouts.round_up(start, mmap.PAGESIZE)
     length = (start + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
     if length > 0:

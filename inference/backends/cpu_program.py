@@ -1,8 +1,9 @@
 """Decode steps as programs: the operations of a step are noted once and later run in one call of the kernels.
 
 A step of few tokens is a chain of some hundred operations of microseconds each, so the interpreter's share would show.
-The first step of a shape runs operation by operation and is noted on the way; in later ones each call of the backend only
-compares itself with the note and hands out the same array, and the last call runs everything. It is what a graph is on a GPU.
+The first step of a shape runs operation by operation and is noted on the way; in later ones each call of the backend
+only compares itself with the note and hands out the same array, and the last call runs everything. It is what a graph
+is on a GPU.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Program:
         self._ops.append(op)
 
     def end_call(self, key: tuple[Hashable, ...], out: NDArray[np.float32], *held: Any) -> None:
-        """Ends a call; `held` are the arguments that `key` identifies by their id and that must not be freed before it."""
+        """Ends a call; `held` are the arguments that `key` knows by their id, so they must live as long as it."""
         self.calls.append((key, out))
         self._ends.append(len(self._ops))
         self._held.extend(held)

@@ -3,11 +3,11 @@
  * Requires:  page_size 64, head_dim at most 1024; the step's own K and V already appended.
  * Launch:    a chunk up to 32 rows of (token, head) that share a KV head. A long context of few rows is split: chunks
  *            of 512 positions leave (max, sum, values) behind, and the caller merges them in order.
- * Numerics:  float32, online softmax page by page, a fresh start every 512 positions, merged in order: a row is the same
- *            operations alone, in a batch, split or not. Slots at and behind a row's limit never reach its sums: they may
- *            hold NaN.
+ * Numerics:  float32, online softmax page by page, a fresh start every 512 positions, merged in order: a row is the
+ *            same operations alone, in a batch, split or not. Slots at and behind a row's limit never reach its sums:
+ *            they may hold NaN.
  * Oracle:    float64 softmax in tests/kernels/test_attention.py.
- * Measured:  see docs.
+ * Measured:  kernels/README.md.
  * Source:    online softmax: Milakov and Gimelshein 2018; splitting over KV: Dao et al. 2023 (Flash-Decoding). */
 #include <math.h>
 
@@ -62,7 +62,8 @@ INLINE void score_rows(const int n, const int half, const float *q, const void *
 }
 
 /* out (rows, value_dim) += p (rows, 64) values (count, value_dim) */
-INLINE void value_rows(const int n, const int half, const float *p, const void *values, int count, int dim, float *out) {
+INLINE void value_rows(const int n, const int half, const float *p, const void *values, int count, int dim,
+                       float *out) {
     int d = 0;
     for (; d + WIDE * LANES <= dim; d += WIDE * LANES) {
         vf s[4][WIDE];
@@ -139,8 +140,8 @@ static void soften(struct attend_scratch *s, int r, int count, int value_dim) {
 }
 
 /* Pages [first, last) of a block into s->max, sum, part. */
-static void attend_pages(const struct attend_job *job, const struct attend_block *b, struct attend_scratch *s, int first,
-                         int last) {
+static void attend_pages(const struct attend_job *job, const struct attend_block *b, struct attend_scratch *s,
+                         int first, int last) {
     const struct step *st = job->step;
     int dim = st->head_dim, value_dim = st->value_dim, limit = b->limit[b->rows - 1];
     const int32_t *table = st->page_tables + (int64_t)b->sequence * st->max_pages;
@@ -226,7 +227,8 @@ static void load_q(const struct attend_job *job, const struct attend_block *b, s
     }
 }
 
-static void write_row(const struct attend_job *job, const struct attend_block *b, int r, const float *total, float sum) {
+static void write_row(const struct attend_job *job, const struct attend_block *b, int r, const float *total,
+                      float sum) {
     float *out = job->out + q_index(job->step, b, r, job->out_stride);
     for (int d = 0; d < job->step->head_dim; d++) out[d] = total[d] / sum;
 }

@@ -4,7 +4,7 @@
  * Launch:    a chunk 16 tokens; fewer tokens stay on the caller, since waking costs more.
  * Numerics:  float32 sums in lanes, added in a fixed order; angles in float64; float16 values are held to +-65504.
  * Oracle:    float64 formulas in tests/kernels/test_elementwise.py.
- * Measured:  1 us for a norm of 1536 values on Zen 4 (AVX-512).
+ * Measured:  kernels/README.md.
  * Source:    RoPE: Su et al. 2021, half-split pairs; RMSNorm: Zhang and Sennrich 2019. */
 #include <math.h>
 

@@ -1,15 +1,15 @@
 /* Computes:  logits (m, n) = x (m, k) W^T of a head in a split kind, reading all of W only where it can matter.
  * Arguments: x float32; head: W as its upper bits (top) and all of its bits (split), and what head_prepare found.
  * Requires:  k % 32 == 0 (256 for Q6_K); m <= ws->max_tokens.
- * Launch:    one pass of all tiles over the upper bits, then the tiles that may hold a logit that matters: the best one,
- *            and those above `depth` below log sum e^logit, whose probability is more than e^-depth.
- * Numerics:  the error of the first pass is a sum of k independent roundings, so it is normal; its deviation for row n is
- *            spread[n] sqrt(sum channel[k] x[k]^2), found true within 4 % on real hidden states. Rows that may matter
- *            within 6 deviations are computed from all bits, bit for bit as linear.c would, with the rest of their
- *            tile: a row that matters is missed once in 10^9. Other rows get the first pass's value, lowered by half the
- *            variance, so that the mean of e^logit, and with it the probability of the whole tail, stays right.
+ * Launch:    one pass of all tiles over the upper bits, then the tiles that may hold a logit that matters: the best
+ *            one, and those above `depth` below log sum e^logit, whose probability is more than e^-depth.
+ * Numerics:  the error of the first pass is a sum of k independent roundings, so it is normal; its deviation for row n
+ *            is spread[n] sqrt(sum channel[k] x[k]^2), found true within 4 % on real hidden states. Rows that may
+ *            matter within 6 deviations are computed from all bits, bit for bit as linear.c would, with the rest of
+ *            their tile: a row that matters is missed once in 10^9. Other rows get the first pass's value, lowered by
+ *            half the variance, so that the mean of e^logit, and with it the probability of the tail, stays right.
  * Oracle:    tests/kernels/test_head.py: all rows that matter equal linear.c's.
- * Measured:  reads 40 to 60 % of a Q6_K or Q8_0 head.
+ * Measured:  kernels/README.md; reads 40 to 60 % of a Q6_K or Q8_0 head.
  * Source:    own. */
 #include <math.h>
 
@@ -168,7 +168,7 @@ void head_logits(struct workspace *ws, const struct head *head, const float *x, 
     }
 }
 
-/* What the upper bits leave out of group g of a block, for each row of part h: sum over k of (lower bits - 8)^2 scale^2. */
+/* What the upper bits leave out of a group, for each of its rows: sum over k of (lower bits - 8)^2 scale^2. */
 static vf left_out(const struct group *w, int q6) {
     const vi low = vi_set1(0x0f0f0f0f), ones = vi_set1(0x01010101), none = vi_set1(0);
     vf total = vf_set1(0.0f);
@@ -189,17 +189,15 @@ static vf left_out(const struct group *w, int q6) {
 static void spread_chunk(void *arg, int chunk, int thread) {
     const struct head_job *job = arg;
     const struct part *p = &job->head->split;
-    int q6 = p->kind == Q6_SPLIT, groups = kind_groups(p->kind), blocks = p->k / (groups * GROUP);
+    int q6 = p->kind == Q6_SPLIT;
     (void)thread;
     for (int tile = chunk * TILES_A_CHUNK; tile < (chunk + 1) * TILES_A_CHUNK && tile < job->tiles; tile++)
         for (int h = 0; h < PARTS; h++) {
             int row = tile * TILE + h * LANES;
             vf sum = vf_set1(0.0f);
-            for (int i = 0; i < blocks * groups; i++) {
+            for (int i = 0; i < p->k / GROUP; i++) {
                 struct group w;
-                int64_t b = i / groups;
-                const uint8_t *q = p->q + tile * p->q_tile + b * p->q_block, *hi = p->hi + tile * p->hi_tile + b * p->hi_block;
-                load_group(q6 ? Q6_SPLIT : Q8_SPLIT, q, hi, p->sc + tile * p->sc_tile + b * p->sc_block, i % groups, h, &w);
+                load_part_group(p, tile, i, h, &w);
                 sum = vf_add(sum, left_out(&w, q6));
             }
             float squares[LANES];
@@ -211,15 +209,13 @@ static void spread_chunk(void *arg, int chunk, int thread) {
 /* Adds a sampled tile's errors, each row's as shares of its own, to sums (k). */
 static void add_channels(const struct head *head, int tile, double *sums) {
     const struct part *p = &head->split;
-    int q6 = p->kind == Q6_SPLIT, groups = kind_groups(p->kind);
+    int q6 = p->kind == Q6_SPLIT;
     for (int h = 0; h < PARTS; h++)
         for (int i = 0; i < p->k / GROUP; i++) {
             struct group w;
             uint8_t bytes[LANES * 4];
             float scale[2][LANES];
-            int64_t b = i / groups;
-            const uint8_t *q = p->q + tile * p->q_tile + b * p->q_block, *hi = p->hi + tile * p->hi_tile + b * p->hi_block;
-            load_group(q6 ? Q6_SPLIT : Q8_SPLIT, q, hi, p->sc + tile * p->sc_tile + b * p->sc_block, i % groups, h, &w);
+            load_part_group(p, tile, i, h, &w);
             vf_store(scale[0], w.scale);
             vf_store(scale[1], q6 ? w.scale1 : w.scale);
             for (int j = 0; j < GROUP; j++) {

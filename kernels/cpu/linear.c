@@ -6,7 +6,7 @@
  * Numerics:  int8 activations, int32 sums in a group of 32, float32 across groups in the order of k. Each output is the
  *            same sequence of operations for any m and any number of threads: bitwise equal alone and in a batch.
  * Oracle:    float64 product of kernels/reference.py's weights and the quantized activations.
- * Measured:  see docs; bound by memory for one token, by the dot products of two ports for many.
+ * Measured:  kernels/README.md; bound by memory for one token, by the dot products of two ports for many.
  * Source:    own; VNNI's use for 16 rows at once needs no sum across lanes. */
 #include "workspace.h"
 
@@ -41,8 +41,8 @@ INLINE void group_dot(const int kind, const int mr, const struct group *w, const
 }
 
 /* Tokens t0 to t0 + mr of one tile, from its packed bits; out: rows of 16 floats. */
-INLINE void packed_tile(const int kind, const int mr, const struct part *p, int tile, const struct activations *a, int t0,
-                        float *out) {
+INLINE void packed_tile(const int kind, const int mr, const struct part *p, int tile, const struct activations *a,
+                        int t0, float *out) {
     const int groups = kind_groups(kind), blocks = p->k / (groups * GROUP);
     const uint8_t *q = p->q + tile * p->q_tile, *hi = p->hi + tile * p->hi_tile, *sc = p->sc + tile * p->sc_tile;
     int64_t first = (int64_t)t0 * (p->k / GROUP);
@@ -128,7 +128,8 @@ typedef void (*unpack_fn)(const struct part *, int, struct unpacked);
 typedef void (*unpacked_fn)(const struct part *, struct unpacked, const struct activations *, int, float *);
 
 #define PACKED(kind, mr)                                                                                               \
-    static void packed_##kind##_##mr(const struct part *p, int tile, const struct activations *a, int t0, float *out) { \
+    static void packed_##kind##_##mr(const struct part *p, int tile, const struct activations *a, int t0,              \
+                                     float *out) {                                                                     \
         packed_tile(kind, mr, p, tile, a, t0, out);                                                                    \
     }
 #define UNPACKED(kind, mr)                                                                                             \

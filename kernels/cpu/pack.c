@@ -1,11 +1,11 @@
 /* Computes:  the tiles of weights.h from a file's rows, and float32 rows from tiles.
- * Arguments: pack_part: src (n, row_bytes) uint8 in ggml's block layout, part->q/hi/sc the destination; read_rows: ids (m)
- *            int32, out (m, k) float32.
+ * Arguments: pack_part: src (n, row_bytes) uint8 in ggml's block layout, part->q/hi/sc the destination; read_rows: ids
+ *            (m) int32, out (m, k) float32.
  * Requires:  k a multiple of the kind's block (32, or 256 for the K kinds); 0 <= ids < n.
  * Launch:    a chunk a few tiles of 16 rows, over the pool; rows beyond n are packed as zeros.
  * Numerics:  loses nothing: every bit of the file is kept; read_rows multiplies in float32.
  * Oracle:    kernels/reference.py: dequantize, and multiplying by the unit matrix gives the rows back.
- * Measured:  tests only check that it is right; a 1.1 GB model packs in under a second on two cores.
+ * Measured:  a 1.1 GB model packs in a second on two cores of Zen 4.
  * Source:    the block layouts are ggml's (ggml-common.h, MIT), the tiles our own. */
 #include <stddef.h>
 
@@ -203,23 +203,21 @@ EXPORT void pack_part(struct pool *pool, const struct part *part, const uint8_t 
 
 /* One row of a part as float32, from its tile. */
 static void read_row(const struct part *p, int row, float *out) {
-    int tile = row / TILE, h = row % TILE / LANES, lane = row % LANES, groups = kind_groups(p->kind);
-    const uint8_t *q = p->q + tile * p->q_tile, *hi = p->hi + tile * p->hi_tile, *sc = p->sc + tile * p->sc_tile;
-    for (int k = 0; k < p->k; q += p->q_block, hi += p->hi_block, sc += p->sc_block)
-        for (int g = 0; g < groups; g++, k += GROUP) {
-            struct group w;
-            uint8_t bytes[8][LANES * 4];
-            float scale[2][LANES], min[LANES];
-            load_group(p->kind, q, hi, sc, g, h, &w);
-            for (int i = 0; i < 8; i++) vi_store(bytes[i], w.w[i]);
-            vf_store(scale[0], w.scale);
-            vf_store(scale[1], kind_is_q6(p->kind) ? w.scale1 : w.scale);
-            vf_store(min, kind_has_min(p->kind) ? w.min : vf_set1(0.0f));
-            for (int i = 0; i < GROUP; i++) {
-                int value = bytes[i / 4][4 * lane + i % 4] - kind_offset(p->kind);
-                out[k + i] = scale[i / 16][lane] * (float)value + min[lane];
-            }
+    int h = row % TILE / LANES, lane = row % LANES;
+    for (int g = 0; g < p->k / GROUP; g++, out += GROUP) {
+        struct group w;
+        uint8_t bytes[8][LANES * 4];
+        float scale[2][LANES], min[LANES];
+        load_part_group(p, row / TILE, g, h, &w);
+        for (int i = 0; i < 8; i++) vi_store(bytes[i], w.w[i]);
+        vf_store(scale[0], w.scale);
+        vf_store(scale[1], kind_is_q6(p->kind) ? w.scale1 : w.scale);
+        vf_store(min, kind_has_min(p->kind) ? w.min : vf_set1(0.0f));
+        for (int i = 0; i < GROUP; i++) {
+            int value = bytes[i / 4][4 * lane + i % 4] - kind_offset(p->kind);
+            out[i] = scale[i / 16][lane] * (float)value + min[lane];
         }
+    }
 }
 
 static void read_dense_row(const struct part *p, int row, float *out) {

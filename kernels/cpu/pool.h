@@ -14,4 +14,4 @@ typedef void (*pool_task)(void *job, int chunk, int thread);
 /* Runs task(job, chunk, thread) for each chunk below `chunks`, in any order, and returns when all are done. The caller
  * is thread 0. One caller at a time. */
 void pool_run(struct pool *pool, pool_task task, void *job, int chunks);
-int pool_threads(const struct pool *pool);
+EXPORT int pool_threads(const struct pool *pool);

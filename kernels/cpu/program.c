@@ -57,8 +57,8 @@ static void run(struct workspace *ws, const struct step *step, const struct op *
         break;
     case OP_TAKE_ROWS:
         for (int i = 0; i < op->m; i++)
-            memcpy((float *)op->out + (int64_t)i * op->k, (const float *)op->a + ((const int32_t *)op->b)[i] * (int64_t)op->k,
-                   sizeof(float) * (size_t)op->k);
+            memcpy((float *)op->out + (int64_t)i * op->k,
+                   (const float *)op->a + ((const int32_t *)op->b)[i] * (int64_t)op->k, sizeof(float) * (size_t)op->k);
         break;
     }
 }

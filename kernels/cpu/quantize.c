@@ -4,7 +4,7 @@
  * Launch:    one chunk for each block of 8 tokens; up to 4 tokens on the caller alone, since waking costs more.
  * Numerics:  float32; ties to even; a group of zeros has scale 0. A row's bytes depend on nothing but the row.
  * Oracle:    tests/kernels/test_linear.py: |x - scale q| <= scale / 2, and the sums.
- * Measured:  1.5 us for 1536 values on Zen 4 (AVX-512).
+ * Measured:  kernels/README.md.
  * Source:    own; groups of 32 as in ggml's Q8_1. */
 #include "workspace.h"
 

@@ -3,7 +3,8 @@
 #include "workspace.h"
 
 /* KV of one layer, float16: keys (pages, kv_heads, head_dim, page_size), values (pages, kv_heads, page_size, value_dim)
- * with value_dim = head_dim rounded up to 16. Keys lie with positions innermost, so that scores need no sum across lanes. */
+ * with value_dim = head_dim rounded up to 16. Keys lie with positions innermost, so that scores need no sum across
+ * lanes. */
 struct step {
     int32_t m, sequences, max_pages, page_size;
     int32_t q_heads, kv_heads, head_dim, value_dim;

@@ -15,7 +15,7 @@ enum weight_kind {
 #define SUPER_BLOCK 8 /* groups of a block of the K kinds */
 
 /* One matrix (n, k). Block b of tile t lies at base + t * tile_stride + b * block_stride of each plane: q holds the
- * nibbles (whole bytes for Q8_0, elements for the dense kinds), hi the bits that do not fit the nibbles, sc the scales. */
+ * nibbles (whole bytes for Q8_0, elements for the dense kinds), hi the bits that do not fit them, sc the scales. */
 struct part {
     int32_t kind, n, k, column; /* column: where its rows begin in the output */
     const uint8_t *q, *hi, *sc;
@@ -33,8 +33,10 @@ INLINE int kind_q_bytes(int kind) { return kind == Q8_0 ? 512 : 256; } /* of a g
 INLINE int kind_hi_bytes(int kind) {
     return kind_is_q6(kind) ? 128 : kind_is_q5(kind) ? 64 : kind == Q8_SPLIT || kind == Q8_TOP ? 256 : 0;
 }
-/* From group to group of a block: the high bits of a group lie before its nibbles, but apart where the kind is split. */
-INLINE int kind_q_stride(int kind) { return kind == Q6_K || kind == Q5_K ? kind_q_bytes(kind) + kind_hi_bytes(kind) : kind_q_bytes(kind); }
+/* From group to group of a block: a group's high bits lie before its nibbles, but apart where the kind is split. */
+INLINE int kind_q_stride(int kind) {
+    return kind_q_bytes(kind) + (kind == Q6_K || kind == Q5_K ? kind_hi_bytes(kind) : 0);
+}
 INLINE int kind_hi_stride(int kind) { return kind == Q6_K || kind == Q5_K ? kind_q_stride(kind) : kind_hi_bytes(kind); }
 INLINE int tiles_of(int n) { return (n + TILE - 1) / TILE; }
 
@@ -44,8 +46,8 @@ INLINE int kind_bits(int kind) {
     return kind == Q6_K || kind == Q6_SPLIT || kind == Q8_TOP || kind_is_q5(kind) ? 6 : 4;
 }
 
-/* What a weight's byte is above its value (0 where a minimum says it). Q6_TOP and Q8_TOP count a weight as the middle of
- * those that share its upper bits, in units of 8. */
+/* What a weight's byte is above its value (0 where a minimum says it). Q6_TOP and Q8_TOP count a weight as the middle
+ * of those that share its upper bits, in units of 8. */
 INLINE int kind_offset(int kind) {
     return kind == Q4_0 ? 8 : kind == Q5_0 ? 16 : kind == Q6_K || kind == Q6_SPLIT ? 32
          : kind == Q8_0 || kind == Q8_SPLIT ? 128 : kind == Q6_TOP ? 3 : kind == Q8_TOP ? 15 : 0;
@@ -74,7 +76,7 @@ struct group {
     vf min;           /* what each unit of the activations' sum adds */
 };
 
-/* Value v of the 16 six-bit ones of each row: words 0 to 2 hold five each and, in their top bits, two bits of the last. */
+/* Value v of the 16 six-bit ones of each row: words 0 to 2 hold five each and, at the top, two bits of the last. */
 INLINE vi k_value(const uint8_t *sc, int v) {
     if (v < 15) return vi_and(vi_shr(vi_load(sc + v / 5 * 64), v % 5 * 6), vi_set1(63));
     return vi_or(vi_shr(vi_load(sc), 30),
@@ -160,4 +162,12 @@ INLINE void load_group(const int kind, const uint8_t *q, const uint8_t *hi, cons
         o->scale = vf_load_f16((const uint16_t *)sc + h * LANES);
         if (kind_has_min(kind)) o->min = vf_load_f16((const uint16_t *)(sc + 32) + h * LANES);
     }
+}
+
+/* Group i of a tile, of a kind that is known only when it runs; for what is not worth a kernel of its own. */
+static inline void load_part_group(const struct part *p, int tile, int i, int h, struct group *o) {
+    int64_t block = i / kind_groups(p->kind);
+    const uint8_t *q = p->q + tile * p->q_tile + block * p->q_block;
+    const uint8_t *hi = p->hi + tile * p->hi_tile + block * p->hi_block;
+    load_group(p->kind, q, hi, p->sc + tile * p->sc_tile + block * p->sc_block, i % kind_groups(p->kind), h, o);
 }

@@ -4,7 +4,8 @@
 #include "weights.h"
 
 /* Activations of m tokens in int8. Tokens lie in blocks of 8, then 4, 2 and 1 for the rest; in a block of width w the
- * 4 bytes of quad i of token j are at (i * w + j) * 4, the values of group g at g * w + j. Block t0 starts at t0 * k. */
+ * 4 bytes of quad i of token j are at (i * w + j) * 4, the values of group g at g * w + j. Block t0 starts at
+ * t0 * k. */
 struct activations {
     int8_t *q;
     float *scale; /* of each group of 32 */
