@@ -158,7 +158,7 @@ def value_dim(head_dim: int) -> int:
 
 
 def kv_page_elements(num_kv_heads: int, head_dim: int, page_size: int) -> tuple[int, int]:
-    """float16 elements of a page of one layer: keys (kv_heads, head_dim, page_size), values (.., page_size, value_dim)."""
+    """float16 elements of a layer's page: keys (kv_heads, head_dim, page_size), values (.., page_size, value_dim)."""
     return num_kv_heads * head_dim * page_size, num_kv_heads * page_size * value_dim(head_dim)
 
 

@@ -73,5 +73,5 @@ def fault(backend: Linears) -> str:
             found = backend.linear(x, weight)
             error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
             if not error <= _TOLERANCE:
-                return f"the kernel for {kind} is off by {error:.3g} on this CPU; at most {_TOLERANCE} of the result is right."
+                return f"the kernel for {kind} is off by {error:.3g} of its result on this CPU (limit {_TOLERANCE})."
     return ""
