@@ -16,7 +16,7 @@ from inference.engine.kv_cache import KvCache
 from inference.engine.sampler import choose
 from inference.engine.scheduler import Chunk, Scheduler
 from inference.engine.scheduler import Sequence as TokenSequence
-from inference.errors import ContextOverflowError, InferenceError
+from inference.errors import ContextOverflowError, InferenceError, ModelFormatError
 from inference.request import (
     DoneEvent,
     EngineReading,
@@ -78,6 +78,8 @@ class EngineSizes:
     max_running: int = 8
     weight_bytes: int = 0
     kv_bytes: int = 0
+    vocab_size: int = 0
+    """Rows of the embedding; 0 lets every token id pass."""
 
 
 @dataclass(slots=True, eq=False)
@@ -156,11 +158,13 @@ class Engine:
         Raises:
             ContextOverflowError: the prompt and one token of an answer do not fit the context.
             InvalidRequestError: the chat template refuses the messages.
+            ModelFormatError: a token of the prompt has no row in the embedding.
         """
         prompt = self._tokenizer.encode_chat(request.messages) if token_ids is None else list(token_ids)
         context = self._sizes.context_tokens
         if len(prompt) >= context:
             raise ContextOverflowError(len(prompt), context)
+        self._check_ids(prompt)
         params = request.sampling
         wanted = context if params.max_new_tokens is None else len(prompt) + params.max_new_tokens
         sequence = TokenSequence(
@@ -175,6 +179,15 @@ class Engine:
             end_token_ids=self._end_token_ids if token_ids is None else frozenset(),
         )
         self._scheduler.add(sequence)
+
+    def _check_ids(self, prompt: Sequence[int]) -> None:
+        # A vocabulary may be larger than the weights, by a mistake or on purpose; backends do not look.
+        rows = self._sizes.vocab_size
+        if rows and prompt and not 0 <= min(prompt) <= max(prompt) < rows:
+            raise ModelFormatError(
+                f"The text has tokens from {min(prompt)} to {max(prompt)}, but the model's weights know 0 to {rows - 1}:"
+                " its vocabulary does not belong to them. Fetch the model again, or use another one."
+            )
 
     def cancel(self, request_id: str) -> DoneEvent | None:
         """Ends a request and frees its pages at once; None where the id is unknown."""

@@ -124,6 +124,7 @@ class PlannedModel:
             max_running=MAX_RUNNING,
             weight_bytes=plan.weight_bytes,
             kv_bytes=plan.kv_bytes,
+            vocab_size=spec.vocab_size,
         )
         return Engine(decoder, backend, self._tokenizer, sizes, name=self.name)
 

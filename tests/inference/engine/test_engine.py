@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inference.backends.backend import PAGE_SIZE, Batch
 from inference.engine.engine import Engine, EngineSizes
-from inference.errors import ContextOverflowError, InferenceError
+from inference.errors import ContextOverflowError, InferenceError, ModelFormatError
 from inference.request import (
     DoneEvent,
     FailedEvent,
@@ -236,6 +236,19 @@ def test_a_prompt_over_the_context_is_refused_with_both_numbers(length: int) -> 
         engine.add(ask("x" * length))
     assert (caught.value.prompt_tokens, caught.value.context_tokens) == (length, 128)
     assert not engine.has_work
+
+
+def test_a_token_without_weights_never_reaches_the_model() -> None:
+    model = PagedModel(16)
+    engine = Engine(model, model, ByteTokenizer(), EngineSizes(16, 1024, vocab_size=ord("y")))
+    for text in ("say yes", "xy"):
+        with pytest.raises(ModelFormatError, match=r"tokens from \d+ to 121, but the model's weights know 0 to 120"):
+            engine.add(ask(text))
+    with pytest.raises(ModelFormatError, match="tokens from -1 to 5"):
+        engine.add(ask("x"), token_ids=[5, -1])
+    assert not engine.has_work
+    engine.add(ask("say x", max_new_tokens=1))
+    assert isinstance(engine.step()[-1], DoneEvent)
 
 
 def test_a_system_prompt_is_computed_once() -> None:

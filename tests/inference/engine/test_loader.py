@@ -68,6 +68,14 @@ def test_an_engine_knows_what_it_took(tiny: Path) -> None:
     engine.close()
 
 
+def test_a_vocabulary_larger_than_the_weights_is_refused_when_it_matters(tiny: Path) -> None:
+    engine = open_engine(str(tiny), TORCH)
+    with pytest.raises(ModelFormatError, match="does not belong to them"):
+        engine.add(GenerationRequest((Message("user", "hello"),)), token_ids=[1, 2**31 - 1])
+    assert not engine.has_work
+    engine.close()
+
+
 def test_a_context_by_choice(tiny: Path) -> None:
     engine = open_engine(str(tiny), TORCH, context_tokens=128)
     assert (engine.reading().context_tokens, engine.reading().pages_total) == (128, 2)
