@@ -185,8 +185,8 @@ class Engine:
         rows = self._sizes.vocab_size
         if rows and prompt and not 0 <= min(prompt) <= max(prompt) < rows:
             raise ModelFormatError(
-                f"The text has tokens from {min(prompt)} to {max(prompt)}, but the model's weights know 0 to {rows - 1}:"
-                " its vocabulary does not belong to them. Fetch the model again, or use another one."
+                f"The text has tokens from {min(prompt)} to {max(prompt)}, but the model's weights know 0 to"
+                f" {rows - 1}: its vocabulary does not belong to them. Fetch the model again, or use another one."
             )
 
     def cancel(self, request_id: str) -> DoneEvent | None:

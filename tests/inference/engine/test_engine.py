@@ -247,7 +247,7 @@ def test_a_token_without_weights_never_reaches_the_model() -> None:
     with pytest.raises(ModelFormatError, match="tokens from -1 to 5"):
         engine.add(ask("x"), token_ids=[5, -1])
     assert not engine.has_work
-    engine.add(ask("say x", max_new_tokens=1))
+    engine.add(ask("ask x", max_new_tokens=1))
     assert isinstance(engine.step()[-1], DoneEvent)
 
 
