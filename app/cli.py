@@ -119,6 +119,7 @@ def ask(
     """Ask the model, or run an action on a text. The answer streams to standard output."""
     with errors_on_terminal():
         from app.ask import answer, build_request, read_text
+        from app.engine_setup import tell_problems
 
         chosen = {
             "temperature": temperature,
@@ -128,7 +129,9 @@ def ask(
             "max_new_tokens": max_new_tokens,
         }
         sampling = {name: value for name, value in chosen.items() if value is not None}
-        request = build_request(read_text(text or [], clipboard), action, system, sampling)
+        given = read_text(text or [], clipboard)
+        tell_problems(sys.stderr)
+        request = build_request(given, action, system, sampling)
         answer(request, model, stats)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from app.actions import ActionRegistry
 from app.language import Languages
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 def load_settings() -> Settings:
     """The user's settings; a broken file is set aside and named in `problems`."""
     return Settings.load(settings_file(), setting_registry(ActionRegistry().all()))
+
+
+def tell_problems(notes: TextIO) -> Settings:
+    """The user's settings for the terminal; what is wrong with them is written to `notes`."""
+    settings = load_settings()
+    for problem in settings.problems:
+        notes.write(f"deskinfer: {problem}\n")
+    return settings
 
 
 def user_languages(settings: Settings) -> Languages:

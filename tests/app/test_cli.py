@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import ask, cli
+from app import ask, cli, engine_setup
 from app.cli import app
 from app.engine_client import FakeClient, ScriptedAnswer
 from app.instance import InstanceServer
@@ -52,6 +52,20 @@ def test_ask_streams_to_standard_output(engine: Engine) -> None:
     (request,) = engine.submitted
     assert request.messages[-1].content == "why not?"
     assert (request.sampling.temperature, request.sampling.max_new_tokens) == (0.5, 7)
+
+
+def test_ask_tells_what_is_wrong_with_the_settings(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.toml"
+    monkeypatch.setattr(engine_setup, "settings_file", lambda: file)
+    file.write_text("[engine]\nthreads = -5\n")
+    result = runner.invoke(app, ["ask", "why?"])
+    assert (result.exit_code, result.stdout) == (0, "An answer.\n")
+    assert result.stderr.startswith("deskinfer: engine.threads is -5")
+    file.write_text("threads = ")
+    assert "were set aside" in runner.invoke(app, ["ask", "-a", "summarize", "why?"]).stderr
+    assert runner.invoke(app, ["ask", "why?"]).stderr == ""
 
 
 def test_ask_with_an_action_reads_standard_input(engine: Engine) -> None:
