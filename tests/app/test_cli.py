@@ -54,10 +54,9 @@ def test_ask_streams_to_standard_output(engine: Engine) -> None:
     assert (request.sampling.temperature, request.sampling.max_new_tokens) == (0.5, 7)
 
 
-def test_ask_tells_what_is_wrong_with_the_settings(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ask_tells_what_is_wrong_with_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "settings.toml"
+    monkeypatch.setattr(ask, "open_worker", lambda model: Engine(ScriptedAnswer("An ", "answer.")))
     monkeypatch.setattr(engine_setup, "settings_file", lambda: file)
     file.write_text("[engine]\nthreads = -5\n")
     result = runner.invoke(app, ["ask", "why?"])
