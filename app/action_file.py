@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import re
 import tomllib
 from dataclasses import fields
@@ -14,6 +15,9 @@ from app.hotkeys import HotkeyFormatError, parse
 from app.translation import UserText, placeholders
 from inference.errors import InvalidRequestError
 from inference.request import SamplingParams
+
+MAX_FILE_BYTES = 1 << 20
+"""A hundred times the largest action; reading a megabyte takes a fraction of a second."""
 
 _LANGUAGE_KEYS = ("en", "zh")
 _PROMPT_KEYS = ("system", "user", "example")
@@ -58,6 +62,12 @@ def read_action(path: Path) -> Action:
         ActionFormatError: names the line, the value and the cure.
     """
     try:
+        size = path.stat().st_size
+        if not path.is_file():
+            # A pipe would never end.
+            raise OSError(errno.EINVAL, "not a regular file")
+        if size > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, f"{size} bytes, but at most {MAX_FILE_BYTES} are allowed")
         source = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         reason = error.strerror or str(error)
@@ -75,7 +85,7 @@ def parse_action(source: str, default_id: str) -> Action:
     """
     try:
         table = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:  # the latter of arrays in arrays in arrays
         found = re.search(r"line (\d+)", str(error))
         line = int(found[1]) if found else max(1, len(source.splitlines()))
         raise ActionFormatError(UserText("This is not TOML: {reason}.", reason=str(error)), line) from error

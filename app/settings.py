@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import errno
 import os
 import tempfile
 import tomllib
@@ -274,6 +275,9 @@ class Settings:
         self._stamp = _stamp_of(self.path)
         table: dict[str, Any] = {}
         try:
+            if self.path.exists() and not self.path.is_file():
+                # A pipe or a device would never end.
+                raise OSError(errno.EINVAL, "not a regular file")
             table = tomllib.loads(self.path.read_bytes().decode("utf-8-sig"))
         except FileNotFoundError:
             pass
@@ -284,7 +288,7 @@ class Settings:
                 reason=error.strerror or str(error),
             )
             self._file_problems.append(text)
-        except ValueError as error:  # not TOML, or not UTF-8
+        except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or arrays in arrays in arrays
             self._file_problems.append(self._set_aside(str(error)))
         self._take(flatten(table))
 

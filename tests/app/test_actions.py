@@ -214,6 +214,7 @@ def test_a_full_file_is_read() -> None:
         ("[prompt.fr]\nuser = '{text}'\n", 1, "unknown here"),
         ("title = 'x\n", 1, "This is not TOML"),
         ("[prompt.en\n", 1, "This is not TOML"),
+        ("a = " + "[" * 9999, 1, "This is not TOML"),
     ],
 )
 def test_a_broken_file_names_line_and_cure(source: str, line: int, message: str) -> None:
@@ -228,6 +229,12 @@ def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
         read_action(tmp_path / "x.toml")
     with pytest.raises(ActionFormatError, match="cannot be read"):
         read_action(tmp_path / "missing.toml")
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(ActionFormatError, match="cannot be read: not a regular file"):
+        read_action(tmp_path / "folder.toml")
+    (tmp_path / "huge.toml").write_text(MINIMAL + "#\n" * 1_000_000)
+    with pytest.raises(ActionFormatError, match="cannot be read: 2000035 bytes, but at most 1048576 are allowed"):
+        read_action(tmp_path / "huge.toml")
 
 
 def test_a_users_file_replaces_a_built_in_action_and_comes_in_its_place(tmp_path: Path) -> None:

@@ -185,7 +185,9 @@ def test_wrong_and_unknown_values_in_the_file_are_named_defaulted_and_kept(path:
     assert len(messages(load(path))) == 5
 
 
-@pytest.mark.parametrize("broken", ["[language\nui = 1", "= 5", "a = 1\na = 2", b"\xff\xfe\x00", "x" * 10_000])
+@pytest.mark.parametrize(
+    "broken", ["[language\nui = 1", "= 5", "a = 1\na = 2", b"\xff\xfe\x00", "x" * 10_000, "a = " + "[" * 9999]
+)
 def test_a_broken_file_is_set_aside_and_named_and_nothing_stops(path: Path, broken: str | bytes) -> None:
     write(path, broken)
     settings = load(path)
@@ -198,6 +200,13 @@ def test_a_broken_file_is_set_aside_and_named_and_nothing_stops(path: Path, brok
     settings.set("language.ui", "zh")
     settings.save()
     assert load(path).text("language.ui") == "zh"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_place_of_the_file_is_not_waited_for(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+    assert "cannot be read: not a regular file" in messages(load(path))[0]
 
 
 def test_a_second_broken_file_of_a_day_does_not_overwrite_the_first(path: Path) -> None:
