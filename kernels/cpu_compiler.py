@@ -1,7 +1,8 @@
 """Builds the CPU kernels with the clang of the `ziglang` package and keeps them in the user's cache.
 
 One shared library for each instruction set, named by a hash of its sources and flags: a new version of the sources
-builds anew, an old one is found again. Building takes some seconds once; loading takes milliseconds.
+builds anew, an old one is found again, a damaged one is built again. Building takes some seconds once; loading takes
+milliseconds.
 """
 
 from __future__ import annotations
@@ -71,7 +72,11 @@ def variant(name: str) -> CpuVariant:
 @functools.lru_cache(maxsize=1)
 def cpu_level() -> int:
     """2 where the CPU and its system run AVX-512 with VNNI, 1 where they run AVX2, else 0."""
-    library = ctypes.CDLL(str(_build_once("probe", ("probe.c",), ())))
+    path = _build_once("probe", ("probe.c",), ())
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise CompileError(f"The built probe at {path} could not be loaded: {error}. Delete that file.") from error
     library.cpu_level.restype = ctypes.c_int
     return int(library.cpu_level())
 
@@ -107,13 +112,25 @@ def _build_once(name: str, sources: tuple[str, ...], flags: tuple[str, ...]) -> 
             key.update(path.name.encode() + b"\0" + path.read_bytes())
     suffix = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
     target = cache_dir() / f"{name}-{key.hexdigest()[:20]}{suffix}"
-    if not target.exists():
+    if not _is_whole(target):
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             _compile([str(SOURCE_DIR / source) for source in sources], flags, target)
         except OSError as error:
             raise CompileError(f"The kernels could not be written to {target.parent}: {error}.") from error
     return target
+
+
+def _checksum_file(target: Path) -> Path:
+    return target.with_name(target.name + ".sha256")
+
+
+def _is_whole(target: Path) -> bool:
+    """The file is what was built: loading one that a crash or a full disk has cut would kill the process."""
+    try:
+        return _checksum_file(target).read_text(encoding="ascii") == hashlib.sha256(target.read_bytes()).hexdigest()
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _compile(sources: list[str], flags: tuple[str, ...], target: Path) -> None:
@@ -135,8 +152,11 @@ def _compile(sources: list[str], flags: tuple[str, ...], target: Path) -> None:
             raise CompileError(f"The compiler did not finish within {_BUILD_LIMIT_S} s.") from error
         if result.returncode != 0 or not built.exists():
             raise CompileError(f"The compiler failed with status {result.returncode}.", result.stdout + result.stderr)
+        checksum = _checksum_file(built)
+        checksum.write_text(hashlib.sha256(built.read_bytes()).hexdigest(), encoding="ascii")
         try:
             os.replace(built, target)
+            os.replace(checksum, _checksum_file(target))
         except PermissionError:  # Windows: another process has just put it there and loaded it
             if not target.exists():
                 raise

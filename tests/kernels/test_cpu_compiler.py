@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import sys
@@ -40,7 +41,16 @@ def test_builds_once_and_finds_it_again(small_sources):
     first = built.stat().st_mtime_ns
     assert cpu_compiler.build(PLAIN) == built
     assert built.stat().st_mtime_ns == first
-    assert [path.name for path in built.parent.iterdir() if path.is_file()] == [built.name]
+    assert [path.name for path in built.parent.iterdir() if path.suffix != ".sha256" and path.is_file()] == [built.name]
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x7fELF", None])
+def test_a_damaged_library_is_built_again(small_sources, damage):
+    built = cpu_compiler.build(PLAIN)
+    whole = built.read_bytes()
+    built.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    assert cpu_compiler.build(PLAIN) == built
+    assert ctypes.CDLL(str(built)).one() == 1
 
 
 def test_a_changed_source_or_header_builds_anew(small_sources):
