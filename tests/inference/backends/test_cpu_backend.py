@@ -18,6 +18,7 @@ from inference.formats.model_file import open_model
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
 from inference.models.rope import inv_freq
+from inference.text.tokenizer import Tokenizer
 from kernels import cpu_library as lib
 from kernels.errors import CompileError, ContractError
 
@@ -273,3 +274,42 @@ def test_packing_gives_the_pages_of_a_mapped_file_back(backend, tmp_path):
     with_copy = backend.linear_weight([tensor])  # memory of our own is left alone
     np.testing.assert_array_equal(mapped, tensor.data)
     assert with_copy.num_bytes == weight.num_bytes
+
+
+def check_real_heads(path, open_decoder, monkeypatch):
+    """Greedy choices and likely logits of a real model equal those of the whole head, over real text."""
+    monkeypatch.setattr(sys.modules[__name__], "PAGES", 4)
+    monkeypatch.setattr(sys.modules[__name__], "MAX_TOKENS", 64)
+    quick, backend = open_decoder(path)
+    exact, _ = open_decoder(path, exact_logits=True)
+    depth = quick._weights.head.struct.depth
+    source = open_model(path)
+    text = (
+        Path(__file__).read_text(encoding="utf-8") + "今天天气很好,我们去公园散步吧。这台打印机从星期五起就坏了。" * 12
+    )
+    tokens = Tokenizer.from_data(source.tokenizer_data()).encode_text(text)
+    source.close()
+    tokens, checked, near = tokens[:900] + tokens[-124:], 0, 0
+    for start in range(0, len(tokens), 64):
+        step = batch_of((1, 0, tokens[start : start + 64]), wanted=range(64))
+        found, wanted = np.array(quick.forward(step)), np.array(exact.forward(step))
+        best = wanted.max(axis=1, keepdims=True).astype(np.float64)
+        mass = np.log(np.exp(wanted - best).sum(axis=1, keepdims=True))
+        likely = wanted > best + mass - depth
+        np.testing.assert_array_equal(found.argmax(axis=1), wanted.argmax(axis=1))
+        np.testing.assert_array_equal(found[likely], wanted[likely])
+        found_mass = np.log(np.exp(found - best).sum(axis=1, keepdims=True))
+        assert np.abs(found_mass - mass).max() < 0.06, "probabilities are within 6 %"
+        checked, near = checked + len(found), near + int((found != wanted).sum())
+    assert checked == 1024
+    assert near > 0, "the first pass alone must have served for some"
+
+
+def test_smollm2s_head_loses_nothing_that_matters(open_decoder, stored_model, monkeypatch):
+    check_real_heads(stored_model("smollm2-135m-instruct"), open_decoder, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_qwens_head_loses_nothing_that_matters(open_decoder, stored_model, monkeypatch):
+    check_real_heads(stored_model("qwen2.5-coder-1.5b-instruct"), open_decoder, monkeypatch)
