@@ -72,7 +72,10 @@ def build_request(text: str, action: str, system: str, sampling: Mapping[str, An
         return GenerationRequest(tuple(messages), SamplingParams(**sampling), Priority.CHAT)
     if system:
         raise UsageError("An action says itself what the model is told: give --action or --system, not both.")
-    request = ActionRegistry().get(action).request(text, user_languages(load_settings()))
+    actions = ActionRegistry()
+    for problem in actions.problems:
+        sys.stderr.write(f"deskinfer: {problem}\n")
+    request = actions.get(action).request(text, user_languages(load_settings()))
     return dataclasses.replace(request, sampling=dataclasses.replace(request.sampling, **sampling))
 
 

@@ -89,7 +89,7 @@ def _check_model(wanted: str, client: EngineClient) -> None:
     if wanted and resident and wanted != resident:
         raise InferenceError(
             f"The running app holds the model {resident!r}, but {wanted!r} was asked for, and one machine holds one"
-            " model. Choose it in the app, or quit the app first."
+            " model. Leave out --model, or quit the app first."
         )
 
 

@@ -87,7 +87,12 @@ def run(model: ModelOption = "") -> None:
     if sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         from app.__main__ import main as start_windows
         from app.engine_setup import build_engine
+        from app.instance import is_running
 
+        if model and is_running():
+            message = "The app runs already, with a model of its own. Quit it first to start it with another one."
+            typer.echo(message, err=True)
+            raise typer.Exit(1)
         raise typer.Exit(start_windows([], partial(build_engine, model=model)))
     with errors_on_terminal():
         from app.engine_setup import open_worker

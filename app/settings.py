@@ -234,6 +234,11 @@ class Settings:
                 self._tell(key)
         return True
 
+    def create(self, template: str) -> None:
+        """Writes the file unless there is one. Raises SettingsFileError."""
+        if not self.path.exists():
+            self._write(template)
+
     def save(self) -> None:
         """Writes what differs from the defaults and what we do not know, by an atomic rename.
 
@@ -244,9 +249,14 @@ class Settings:
         """
         self.reload_if_changed()
         values = {key: value for key, value in self._values.items() if value != self.registry[key].default}
+        self._write(toml_text({**self._raw, **values}, _HEADER))
+        self._stamp = _stamp_of(self.path)
+        self._touched.clear()
+
+    def _write(self, text: str) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(self.path, toml_text({**self._raw, **values}, _HEADER))
+            _write_atomically(self.path, text)
         except OSError as error:
             raise SettingsFileError(
                 UserText(
@@ -255,8 +265,6 @@ class Settings:
                     reason=error.strerror or str(error),
                 )
             ) from error
-        self._stamp = _stamp_of(self.path)
-        self._touched.clear()
 
     def _setting(self, key: str) -> Setting:
         setting = self.registry.get(key)

@@ -41,6 +41,12 @@ def toml_text(values: Mapping[str, Any], header: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
+def toml_line(key: str, value: Any) -> str:
+    """One setting for the top of a file, where a dotted key needs no table header: hotkey."x.clipboard" = "F5"."""
+    table, dot, name = key.partition(".")
+    return f"{_key(table)}.{_key(name)} = {_value(value)}" if dot else f"{_key(key)} = {_value(value)}"
+
+
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The reverse: nested tables of parsed TOML as dotted keys."""
     flat: dict[str, Any] = {}

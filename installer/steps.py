@@ -24,7 +24,7 @@ def run(environment: Environment, *, model: str | None, assume_yes: bool, has_di
     if model is not None:
         command += ["--model", model]
     if has_display:
-        environment.shell.say("Starting DeskInfer: look for its icon in the tray.")
+        environment.shell.say("Starting DeskInfer: its icon appears in the tray; where there is none, a window opens.")
     return environment.shell.become(command)
 
 

@@ -136,7 +136,7 @@ class WindowsHotkeyGrabber:
                 raise HotkeyTakenError(
                     hotkey,
                     UserText(
-                        "another program uses this combination; choose another one here, or free it there and retry."
+                        "another program uses this combination; choose another one in the settings file, or free it there and try again."
                     ),
                 )
             raise HotkeyError(

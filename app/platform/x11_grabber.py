@@ -22,7 +22,9 @@ from app.translation import UserText
 
 _log = logging.getLogger(__name__)
 
-TAKEN = UserText("another program uses this combination; choose another one here, or free it there and retry.")
+TAKEN = UserText(
+    "another program uses this combination; choose another one in the settings file, or free it there and try again."
+)
 
 _ANSWER_TIMEOUT_S = 2.0
 # A key that repeats is heard of every few hundredths of a second; a longer silence means that its release was lost.

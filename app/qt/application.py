@@ -32,7 +32,8 @@ from app.qt.popup import Popup
 from app.qt.status import Status
 from app.qt.tray import Tray
 from app.setting_registry import setting_registry
-from app.settings import Settings, Value
+from app.settings import Settings, SettingsFileError, Value
+from app.settings_template import settings_template
 from app.translation import Translator, system_locale
 from inference.request import ModelEvent, ModelState
 
@@ -72,6 +73,7 @@ class Application(QObject):
         self._status = Status()
         self._session: DesktopSession | None = None
         self._is_ending = False
+        self._told_problems = False
         self._commands = commands_of(self, actions, translator)
         self._commands.listen(self._bind_hotkeys)
         self.tray = Tray(self._commands, translator, free_memory_bytes)
@@ -150,6 +152,15 @@ class Application(QObject):
         """Shows the user's own actions in the file manager."""
         self._actions.user_dir.mkdir(parents=True, exist_ok=True)
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._actions.user_dir)))
+
+    def open_settings_file(self) -> None:
+        """Opens the settings in the user's editor; the first time, a file that lists them all."""
+        try:
+            self._settings.create(settings_template(self._settings.registry.values(), self._translator))
+        except SettingsFileError as error:
+            self.show_error(self._translator.tr("Your files need a correction"), self._translator.tr(error.text))
+            return
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._settings.path)))
 
     def show_window(self) -> None:
         """Opens the window, or brings it to the front."""
@@ -263,6 +274,9 @@ class Application(QObject):
         problems += [tr(problem) for problem in self._settings.problems]
         if problems:
             self.show_error(tr("Your files need a correction"), "\n".join(problems))
+        elif self._told_problems:
+            self.window.show_message("")
+        self._told_problems = bool(problems)
 
     def _bind_hotkeys(self) -> None:
         if self._session is None or self._is_ending:

@@ -35,6 +35,10 @@ class Host(Protocol):
         """Shows the user's own actions in the file manager."""
         ...
 
+    def open_settings_file(self) -> None:
+        """Opens the settings in the user's editor."""
+        ...
+
     def show_window(self) -> None:
         """Opens the window."""
         ...
@@ -54,6 +58,7 @@ def commands_of(host: Host, actions: ActionRegistry, translator: Translator) -> 
             Command("model.load", tr("Load the model"), host.load_model, group="model"),
             Command("model.unload", tr("Free the model's memory"), host.unload_model, group="model"),
             Command("window.open", tr("Open the window"), host.show_window, group="app"),
+            Command("settings.open", tr("Open the settings file"), host.open_settings_file, group="app"),
             Command("actions.folder", tr("Open the folder of your own actions"), host.open_actions_folder, group="app"),
             Command("app.quit", tr("Quit"), host.quit, group="quit"),
         ]

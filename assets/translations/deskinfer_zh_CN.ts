@@ -4,6 +4,14 @@
 <context>
     <name>windows</name>
     <message>
+        <source>Remove the # in front of a line to change it. The file is read again when you save it.</source>
+        <translation>去掉行首的 # 即可修改该行。保存后会自动重新读取。</translation>
+    </message>
+    <message>
+        <source>Open the settings file</source>
+        <translation>打开设置文件</translation>
+    </message>
+    <message>
         <source>Reading {done} of {total} tokens</source>
         <translation>正在读取：{done} / {total} 个词元</translation>
     </message>
@@ -81,7 +89,7 @@
     </message>
     <message>
         <source>Open the folder of your own actions</source>
-        <translation>打开自定义动作文件夹</translation>
+        <translation>打开自定义操作文件夹</translation>
     </message>
     <message>
         <source>Quit</source>
@@ -161,7 +169,7 @@
     </message>
     <message>
         <source>Copy a text, then run the action again.</source>
-        <translation>请先复制一段文字，再执行动作。</translation>
+        <translation>请先复制一段文字，再执行操作。</translation>
     </message>
     <message>
         <source>Select a text and press the hotkey again.</source>
@@ -265,7 +273,7 @@
     </message>
     <message>
         <source>Paste or type a text here, then choose an action.</source>
-        <translation>在此粘贴或输入文字，然后选择动作。</translation>
+        <translation>在此粘贴或输入文字，然后选择操作。</translation>
     </message>
     <message>
         <source>Text</source>
@@ -333,7 +341,7 @@
     </message>
     <message>
         <source>No model is loaded; the next action loads one</source>
-        <translation>未加载模型，下次执行动作时加载</translation>
+        <translation>未加载模型，下次执行操作时加载</translation>
     </message>
     <message>
         <source>Working: {model}</source>
@@ -709,8 +717,8 @@
         <translation>Windows 没有响应；请重新启动应用。</translation>
     </message>
     <message>
-        <source>another program uses this combination; choose another one here, or free it there and retry.</source>
-        <translation>另一个程序正在使用这个组合键；请在此另选一个，或在那边释放后重试。</translation>
+        <source>another program uses this combination; choose another one in the settings file, or free it there and try again.</source>
+        <translation>另一个程序正在使用这个组合键；请在设置文件中另选一个，或在那边释放后重试。</translation>
     </message>
 </context>
 <context>
