@@ -13,6 +13,7 @@ from app.actions import UnknownActionError
 from app.ask import answer, build_request, read_text
 from app.engine_client import FakeClient, ScriptedAnswer
 from app.instance import InstanceError
+from app.paths import config_dir
 from app.terminal_errors import UsageError
 from inference.errors import InvalidRequestError, ModelNotFoundError
 from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams, TokenEvent, Usage
@@ -84,6 +85,15 @@ def test_plain_request() -> None:
     assert request.messages == (Message("system", "be kind"), Message("user", "hi"))
     assert request.sampling == SamplingParams(temperature=0.5, max_new_tokens=3)
     assert request.priority is Priority.CHAT
+
+
+def test_a_broken_action_of_the_users_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    file = config_dir() / "actions" / "formal.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("order = [", encoding="utf-8")
+    with pytest.raises(UnknownActionError):
+        build_request("hi", "formal", "", {})
+    assert "formal.toml, line 1" in capsys.readouterr().err
 
 
 def test_request_of_an_action_with_changed_sampling() -> None:

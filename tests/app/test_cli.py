@@ -118,6 +118,17 @@ def test_action_reaches_the_running_app(arguments: list[str], command: dict[str,
     assert received == [command]
 
 
+def test_another_model_for_the_running_app_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    server = InstanceServer(lambda message, reply: reply.close())
+    try:
+        result = runner.invoke(app, ["run", "--model", "smollm2-135m-instruct"])
+    finally:
+        server.close()
+    assert result.exit_code == 1
+    assert "Quit it first" in result.stderr
+
+
 def test_refusal_of_the_running_app_is_shown() -> None:
     def handle(message, reply) -> None:
         raise LookupError("There is no action 'x'.")

@@ -185,6 +185,16 @@ def test_a_broken_action_is_named_and_can_be_corrected(running: RunningApp, qtbo
     qtbot.waitUntil(lambda: "shout.toml" in running.app.window.message.text(), timeout=3000)
     (running.user_dir / "shout.toml").write_text(MY_ACTION)
     qtbot.waitUntil(lambda: "action.shout" in _menu(running), timeout=3000)
+    assert running.app.window.message.text() == ""
+
+
+def test_the_settings_file_is_made_before_it_is_opened(running: RunningApp, monkeypatch: pytest.MonkeyPatch):
+    opened: list[str] = []
+    monkeypatch.setattr("app.qt.application.QDesktopServices.openUrl", lambda url: opened.append(url.toLocalFile()))
+    running.start()
+    running.app.open_settings_file()
+    assert opened == [str(running.settings.path)]
+    assert "# hotkey.summarize =" in running.settings.path.read_text(encoding="utf-8")
 
 
 def test_settings_saved_by_another_program_take_effect(running: RunningApp, qtbot: QtBot):
