@@ -280,7 +280,7 @@ def check_real_heads(path, open_decoder, monkeypatch):
     """Greedy choices and likely logits of a real model equal those of the whole head, over real text."""
     monkeypatch.setattr(sys.modules[__name__], "PAGES", 4)
     monkeypatch.setattr(sys.modules[__name__], "MAX_TOKENS", 64)
-    quick, backend = open_decoder(path)
+    quick, _ = open_decoder(path)
     exact, _ = open_decoder(path, exact_logits=True)
     depth = quick._weights.head.struct.depth
     source = open_model(path)
