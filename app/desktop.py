@@ -63,8 +63,16 @@ class HotkeyError(Exception):
         super().__init__(f"{hotkey}: {reason}")
 
 
+TAKEN = UserText(
+    "another program uses this combination; choose another one in the settings file, or free it there and try again."
+)
+
+
 class HotkeyTakenError(HotkeyError):
     """Another program holds the combination."""
+
+    def __init__(self, hotkey: Hotkey, reason: UserText = TAKEN) -> None:
+        super().__init__(hotkey, reason)
 
 
 class HotkeyGrabber(Protocol):

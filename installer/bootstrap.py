@@ -41,8 +41,10 @@ def check_python() -> "int | None":
         print(f"Python {have} does not fit; going on with {other}.", flush=True)
         return subprocess.call([other, str(Path(__file__).resolve()), *sys.argv[1:]])
     print(f"DeskInfer needs Python {wanted}, and this is {have}.", file=sys.stderr)
-    print("  Cure: install one of them and start this file with it, for example: python3.12 installer/bootstrap.py run",
-          file=sys.stderr)
+    print(
+        "  Cure: install one of them and start this file with it, for example: python3.12 installer/bootstrap.py run",
+        file=sys.stderr,
+    )
     return 1
 
 

@@ -133,12 +133,7 @@ class WindowsHotkeyGrabber:
         if not self._calls.user32.RegisterHotKey(None, identifier, flags, key):
             code = self._calls.last_error()
             if code == win.ERROR_HOTKEY_ALREADY_REGISTERED:
-                raise HotkeyTakenError(
-                    hotkey,
-                    UserText(
-                        "another program uses this combination; choose another one in the settings file, or free it there and try again."
-                    ),
-                )
+                raise HotkeyTakenError(hotkey)
             raise HotkeyError(
                 hotkey, UserText("Windows refused this combination (error {code}); choose another one.", code=code)
             )

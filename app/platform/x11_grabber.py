@@ -22,10 +22,6 @@ from app.translation import UserText
 
 _log = logging.getLogger(__name__)
 
-TAKEN = UserText(
-    "another program uses this combination; choose another one in the settings file, or free it there and try again."
-)
-
 _ANSWER_TIMEOUT_S = 2.0
 # A key that repeats is heard of every few hundredths of a second; a longer silence means that its release was lost.
 _REPEAT_SILENCE_S = 2.0
@@ -204,7 +200,7 @@ class X11HotkeyGrabber:
                     hotkey, UserText("this is the same key as {other}, which is in use here already.", other=str(other))
                 )
         if not self._take(place):
-            raise HotkeyTakenError(hotkey, TAKEN)
+            raise HotkeyTakenError(hotkey)
         self._grabs[hotkey] = _Grab(on_press, place)
 
     def _take(self, place: _Place) -> bool:

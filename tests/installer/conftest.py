@@ -24,7 +24,7 @@ class ScriptedShell(Shell):
         self.root = True
         self.libraries: set[str] | None = None
         self.programs: set[str] | None = None
-        self.release = 'ID=debian\n'
+        self.release = "ID=debian\n"
         self.pythons: list[Path] = []
 
     @property

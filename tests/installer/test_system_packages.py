@@ -48,7 +48,7 @@ def test_other_distribution_is_told_the_names(shell) -> None:
 
 
 def test_failed_apt_is_an_error_with_its_reason(shell) -> None:
-    shell.answer = (lambda argv: Result(100, "E: Unable to fetch\n") if "install" in argv else None)
+    shell.answer = lambda argv: Result(100, "E: Unable to fetch\n") if "install" in argv else None
     shell.libraries = set()
     with pytest.raises(SetupError, match="Unable to fetch"):
         system_packages.check_desktop_libraries(shell, has_display=True)
