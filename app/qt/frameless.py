@@ -7,6 +7,7 @@ from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 EDGE_PX = 7
+PULL_PX = 3
 
 
 def edges_at(point: QPoint, rect: QRect, margin: int = EDGE_PX) -> Qt.Edge:
@@ -49,19 +50,32 @@ class FramelessWindow(QFrame):
         self.setObjectName("sheet")
         self.is_moved = self.is_resized = False
         self._is_pulled = False
+        self._pressed_at: QPoint | None = None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Hands the move or resize to the window manager, which knows about screens and snapping."""
+        """Notes where a pull may begin."""
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._pressed_at = event.position().toPoint()
+        event.accept()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click is no pull."""
+        self._pressed_at = None
+        event.accept()
+
+    def _pull(self, start: QPoint) -> None:
+        """Hands the move or resize to the window manager, which knows about screens and snapping.
+
+        Not before the mouse has moved: a window manager that hears of it after the button is up, as with a quick tap,
+        keeps moving the window and takes the keyboard.
+        """
+        self._pressed_at = None
         handle = self.windowHandle()
-        if event.button() is not Qt.MouseButton.LeftButton or handle is None:
-            super().mousePressEvent(event)
-            return
-        edges = edges_at(event.position().toPoint(), self.rect())
+        edges = edges_at(start, self.rect())
         if edges:
             self._is_pulled = handle.startSystemResize(edges)
         else:
             self.is_moved = handle.startSystemMove() or self.is_moved
-        event.accept()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Notes a size that came from the window system while an edge is pulled."""
@@ -69,8 +83,11 @@ class FramelessWindow(QFrame):
         self.is_resized = self.is_resized or (self._is_pulled and event.spontaneous())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Shows how the edge under the mouse can be pulled."""
-        if not event.buttons():
-            self._is_pulled = False
-            self.setCursor(cursor_for(edges_at(event.position().toPoint(), self.rect())))
-        super().mouseMoveEvent(event)
+        """Begins a pull, or shows how the edge under the mouse can be pulled."""
+        point = event.position().toPoint()
+        if self._pressed_at is not None and event.buttons() & Qt.MouseButton.LeftButton:
+            if (point - self._pressed_at).manhattanLength() >= PULL_PX:
+                self._pull(self._pressed_at)
+        elif not event.buttons():
+            self._is_pulled, self._pressed_at = False, None
+            self.setCursor(cursor_for(edges_at(point, self.rect())))

@@ -166,6 +166,8 @@ def test_escape_in_the_clicked_popup_ends_the_reading(display: XDisplay, editor:
     left, top, width, _ = app.wait_for_popup("waiting")["rect"]
     wait_for(lambda: "Key_Insert" in editor.ask("state")["keys"], "the copy keystroke")
     display.click(left + width // 2, top + 20)
+    # A person sees the popup come to the front before pressing the next key; openbox takes a moment for it.
+    wait_for(lambda: app.popup["active"], "the keyboard in the popup")
     display.tap("esc")
     wait_for(lambda: not app.popup["visible"], "the popup's end")
     time.sleep(0.8)
