@@ -1,0 +1,94 @@
+// The weight tiles of kernels/quant_format.py as tensor-core operands, and activations as two int8 digits.
+//
+// A tile is 16 rows by 128 columns. Lane 4g + t holds columns 32t..32t+31 of rows g and g + 8: 64 codes, decoded into
+// four steps of mma_i8, step j taking columns 8j..8j+7 of the lane's 32. The activations of a token lie in column order,
+// so the same lane's operand b of step j is bytes 32t + 8j..+7 of the tile's 128.
+//
+// Codes come out as int8 scaled by 2^(8 - BITS): 4 bits as 16 code, 3 bits as 32 code, 8 bits as they are.
+//
+// An activation x is scale * (256 high + low), both digits int8, one float32 scale for each 128 columns of a token:
+// 16 bits, more than float16 has, with no overflow, at the speed of int8.
+#pragma once
+#include "device.cuh"
+
+#define TILE_ROWS 16
+#define TILE_COLUMNS 128
+
+template <int BITS, int GROUP, bool MINIMA>
+struct Tile {
+  static constexpr int CODE_BYTES = TILE_ROWS * TILE_COLUMNS * BITS / 8;
+  static constexpr int GROUPS = TILE_COLUMNS / GROUP;
+  static constexpr int SCALE_BYTES = GROUPS * TILE_ROWS * 2;
+  static constexpr int BYTES = CODE_BYTES + SCALE_BYTES * (MINIMA ? 2 : 1);
+  static constexpr float CODE_UNIT = 1.0f / (1 << (8 - BITS));
+};
+
+// The codes of one lane, 16 bytes at a time where the format allows.
+template <int BITS>
+struct LaneCodes;
+
+template <>
+struct LaneCodes<4> {
+  uint4 rows[2];  // row g, row g + 8
+  __device__ __forceinline__ void load(const u8* tile, int lane) {
+    rows[0] = load_streamed((const uint4*)tile + lane);
+    rows[1] = load_streamed((const uint4*)tile + WARP + lane);
+  }
+  template <int STEP>
+  __device__ __forceinline__ void decode(u32 (&a)[4]) const {
+    const u32 upper = ((const u32*)&rows[0])[STEP], lower = ((const u32*)&rows[1])[STEP];
+    a[0] = upper << 4 & 0xf0f0f0f0u;
+    a[1] = lower << 4 & 0xf0f0f0f0u;
+    a[2] = upper & 0xf0f0f0f0u;
+    a[3] = lower & 0xf0f0f0f0u;
+  }
+};
+
+template <>
+struct LaneCodes<3> {
+  uint4 low;  // the two low bits: row g columns 0..15, 16..31, row g + 8 likewise
+  uint2 top;  // the top bit: row g, row g + 8
+  __device__ __forceinline__ void load(const u8* tile, int lane) {
+    low = load_streamed((const uint4*)tile + lane);
+    top = ((const uint2*)(tile + 512))[lane];
+  }
+  template <int REGISTER>
+  static __device__ __forceinline__ u32 code(u32 low_bits, u32 top_bits) {
+    constexpr int SHIFT = 5 - 2 * (REGISTER % 4);
+    const u32 low_part = SHIFT >= 0 ? low_bits << (SHIFT & 31) : low_bits >> (-SHIFT & 31);
+    return (low_part & 0x60606060u) | (top_bits << (7 - REGISTER) & 0x80808080u);
+  }
+  template <int STEP>
+  __device__ __forceinline__ void decode(u32 (&a)[4]) const {
+    const u32 upper = STEP < 2 ? low.x : low.y, lower = STEP < 2 ? low.z : low.w;
+    a[0] = code<2 * STEP>(upper, top.x);
+    a[1] = code<2 * STEP>(lower, top.y);
+    a[2] = code<2 * STEP + 1>(upper, top.x);
+    a[3] = code<2 * STEP + 1>(lower, top.y);
+  }
+};
+
+template <>
+struct LaneCodes<8> {
+  uint4 rows[2][2];  // [half][part]
+  __device__ __forceinline__ void load(const u8* tile, int lane) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) rows[i / 2][i % 2] = load_streamed((const uint4*)tile + i * WARP + lane);
+  }
+  template <int STEP>
+  __device__ __forceinline__ void decode(u32 (&a)[4]) const {
+    const u32* upper = (const u32*)&rows[0][STEP / 2];
+    const u32* lower = (const u32*)&rows[1][STEP / 2];
+    a[0] = upper[STEP % 2 * 2];
+    a[1] = lower[STEP % 2 * 2];
+    a[2] = upper[STEP % 2 * 2 + 1];
+    a[3] = lower[STEP % 2 * 2 + 1];
+  }
+};
+
+// Splits x / scale, an integer within +-32639, into its digits.
+__device__ __forceinline__ void digits(int value, int& high, int& low) {
+  high = (value + 128) >> 8;
+  low = value - (high << 8);
+}
+#define LARGEST_VALUE 32639.0f
