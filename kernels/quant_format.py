@@ -195,7 +195,7 @@ def _matrix(tiles: NDArray[Any], across: int, rows: int, columns: int) -> NDArra
 def _pack4(codes: NDArray[np.int8]) -> NDArray[np.uint8]:
     # (tile, half, g, t, word, nibble, byte)
     nibbles = codes.view(np.uint8).reshape(-1, 2, 8, 4, 4, 2, 4) & 0x0F
-    packed: NDArray[np.uint8] = nibbles[..., 0, :] | nibbles[..., 1, :] << 4
+    packed: NDArray[Any] = nibbles[..., 0, :] | nibbles[..., 1, :] << 4
     return packed.reshape(len(codes), -1)
 
 
