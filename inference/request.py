@@ -187,7 +187,14 @@ class ModelEvent:
 
 @dataclass(frozen=True, slots=True)
 class EngineReading:
-    """A snapshot for meters and the doctor; sizes in bytes, counts in pages and requests."""
+    """A snapshot for meters and the doctor; sizes in bytes, counts in pages and requests.
+
+    Attributes:
+        weight_bytes: on the device of the backend; a decoded token reads them once.
+        workspace_bytes: activations, logits and workspace.
+        peak_bytes: most memory of the device that was ever reserved, as its allocator counts; 0 where the backend works
+            in main memory.
+    """
 
     state: ModelState = ModelState.EMPTY
     model: str = ""
@@ -195,6 +202,8 @@ class EngineReading:
     context_tokens: int = 0
     weight_bytes: int = 0
     kv_bytes: int = 0
+    workspace_bytes: int = 0
+    peak_bytes: int = 0
     pages_total: int = 0
     pages_free: int = 0
     running: int = 0
