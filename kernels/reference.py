@@ -16,6 +16,8 @@ uses, so that the results are the same to the last bit.
 
 Nibbles of the 32-value kinds: byte j holds value j below and value j + 16 above.
 Source of the layouts: ggml's block types.
+
+Kinds like "w4g128" are the tiles of quant_format.py: a matrix of them has no rows of bytes, only whole tiles.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kernels.quant_format import QuantFormat, is_quant_format, unpack
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -67,12 +71,26 @@ def row_bytes(kind: str, num_values: int) -> int:
     return num_values // layout.values * layout.bytes
 
 
+def tensor_bytes(kind: str, shape: tuple[int, ...]) -> int:
+    """Bytes of a tensor of any kind, tiles included.
+
+    Raises:
+        ValueError: an unknown kind, a width that is no multiple of the kind's block, or tiles that are no matrix.
+    """
+    if is_quant_format(kind):
+        if len(shape) != 2:
+            raise ValueError(f"A {kind} tensor has the shape {shape}, but only a matrix can be made of tiles.")
+        return QuantFormat.parse(kind).nbytes(*shape)
+    return row_bytes(kind, shape[-1] if shape else 1) * math.prod(shape[:-1])
+
+
 def dequantize(kind: str, data: Bytes, shape: tuple[int, ...]) -> Floats:
     """The weights of a tensor as float32.
 
     Args:
-        kind: a key of BLOCK_LAYOUTS.
-        data: uint8, (N, row_bytes), or (1, bytes) for a vector: a WeightTensor's `data`. Any slice of rows will do.
+        kind: a key of BLOCK_LAYOUTS, or a name of quant_format.py.
+        data: uint8, (N, row_bytes), or (1, bytes) for a vector: a WeightTensor's `data`. Any slice of rows will do. Of
+            tiles only the number of bytes counts, and a slice is one of whole rows of tiles.
         shape: (N, K) or (N,).
 
     Returns:
@@ -81,13 +99,14 @@ def dequantize(kind: str, data: Bytes, shape: tuple[int, ...]) -> Floats:
     Raises:
         ValueError: an unknown kind, or bytes that do not fit the shape.
     """
-    columns = shape[-1] if shape else 1
-    expected = row_bytes(kind, columns) * math.prod(shape[:-1])
+    expected = tensor_bytes(kind, shape)
     if data.dtype != np.uint8 or data.size != expected:
         raise ValueError(
             f"A {kind} tensor of shape {shape} takes {expected} bytes of uint8,"
             f" but {data.size} of {data.dtype} were given."
         )
+    if is_quant_format(kind):
+        return unpack(QuantFormat.parse(kind), data.reshape(-1), *shape).dequantize()
     blocks = np.ascontiguousarray(data).reshape(-1, BLOCK_LAYOUTS[kind].bytes)
     return np.ascontiguousarray(_DEQUANTIZE[kind](blocks).reshape(shape), dtype=np.float32)
 
