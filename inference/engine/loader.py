@@ -6,6 +6,7 @@ import dataclasses
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from inference.backends.backend import Backend, create_backend
 from inference.engine.decoder import EMBEDDING, HEAD, Decoder, load_weights
@@ -17,6 +18,7 @@ from inference.errors import BackendUnavailableError
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
 from inference.formats.model_store import ModelStore
+from inference.formats.random_model import PREFIX, RandomModel
 from inference.models.rope import inv_freq
 from inference.text.tokenizer import Tokenizer
 
@@ -50,6 +52,13 @@ def choose_backend(options: EngineOptions) -> ChosenBackend:
         return ChosenBackend(create_backend("torch", threads=options.threads, packed=True), error.reason)
 
 
+def open_source(name: str, models_dir: Path | None = None) -> ModelSource:
+    """Opens a catalog id, a path, or a `random:` model; see open_model for what it raises."""
+    if name.startswith(PREFIX):
+        return RandomModel(name)
+    return open_model(ModelStore(models_dir).resolve(name))
+
+
 class PlannedModel:
     """A model that is open, checked and known to fit, but not loaded. Load it once, or close it."""
 
@@ -67,7 +76,7 @@ class PlannedModel:
         """
         self.name = name
         self._options = options
-        self._source = open_model(ModelStore(options.models_dir).resolve(name))
+        self._source = open_source(name, options.models_dir)
         self._backend: Backend | None = None
         planned = False
         try:
