@@ -124,44 +124,44 @@ def _bf16(blocks: Bytes) -> Floats:
     return (blocks.view("<u2").astype(np.uint32) << 16).view(np.float32)
 
 
-def _scale(blocks: Bytes, start: int) -> Floats:
+def float16_at(blocks: Bytes, start: int) -> Floats:
     """The float16 at byte `start` of every block: (B, 1)."""
     return np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)
 
 
-def _nibbles(packed: Bytes) -> Floats:
+def nibbles(packed: Bytes) -> Floats:
     """(B, 16) bytes to (B, 32) values: all low nibbles, then all high ones."""
     return np.concatenate([packed & 0x0F, packed >> 4], axis=1).astype(np.float32)
 
 
-def _fifth_bits(packed: Bytes) -> Floats:
+def fifth_bits(packed: Bytes) -> Floats:
     """(B, 4) bytes to (B, 32): 16 where the bit of that value is set, else 0."""
     return np.unpackbits(packed, axis=1, bitorder="little").astype(np.float32) * np.float32(16)
 
 
 def _q4_0(blocks: Bytes) -> Floats:
-    return _scale(blocks, 0) * (_nibbles(blocks[:, 2:]) - np.float32(8))
+    return float16_at(blocks, 0) * (nibbles(blocks[:, 2:]) - np.float32(8))
 
 
 def _q4_1(blocks: Bytes) -> Floats:
-    return _scale(blocks, 0) * _nibbles(blocks[:, 4:]) + _scale(blocks, 2)
+    return float16_at(blocks, 0) * nibbles(blocks[:, 4:]) + float16_at(blocks, 2)
 
 
 def _q5_0(blocks: Bytes) -> Floats:
-    quants = _nibbles(blocks[:, 6:]) + _fifth_bits(blocks[:, 2:6])
-    return _scale(blocks, 0) * (quants - np.float32(16))
+    quants = nibbles(blocks[:, 6:]) + fifth_bits(blocks[:, 2:6])
+    return float16_at(blocks, 0) * (quants - np.float32(16))
 
 
 def _q5_1(blocks: Bytes) -> Floats:
-    quants = _nibbles(blocks[:, 8:]) + _fifth_bits(blocks[:, 4:8])
-    return _scale(blocks, 0) * quants + _scale(blocks, 2)
+    quants = nibbles(blocks[:, 8:]) + fifth_bits(blocks[:, 4:8])
+    return float16_at(blocks, 0) * quants + float16_at(blocks, 2)
 
 
 def _q8_0(blocks: Bytes) -> Floats:
-    return _scale(blocks, 0) * blocks[:, 2:].view(np.int8).astype(np.float32)
+    return float16_at(blocks, 0) * blocks[:, 2:].view(np.int8).astype(np.float32)
 
 
-def _k_scales(packed: Bytes) -> tuple[Floats, Floats]:
+def k_scales(packed: Bytes) -> tuple[Floats, Floats]:
     """(B, 12) bytes to the eight 6-bit scales and eight 6-bit minima of a q4_k or q5_k block, each (B, 8).
 
     Bytes 0-3 hold scales 0-3 in their low 6 bits, bytes 4-7 minima 0-3 likewise. Bytes 8-11 hold the low 4 bits of
@@ -175,25 +175,25 @@ def _k_scales(packed: Bytes) -> tuple[Floats, Floats]:
 
 def _k_affine(blocks: Bytes, quants: Floats) -> Floats:
     """Scales and minima of a q4_k or q5_k block applied to its quants, (B, 8, 32)."""
-    scales, minima = _k_scales(blocks[:, 4:16])
-    return (_scale(blocks, 0) * scales)[:, :, None] * quants - (_scale(blocks, 2) * minima)[:, :, None]
+    scales, minima = k_scales(blocks[:, 4:16])
+    return (float16_at(blocks, 0) * scales)[:, :, None] * quants - (float16_at(blocks, 2) * minima)[:, :, None]
 
 
-def _k_nibbles(packed: Bytes) -> Bytes:
+def k_nibbles(packed: Bytes) -> Bytes:
     """(B, 128) bytes to (B, 8, 32): each run of 32 bytes holds one group below and the next one above."""
     runs = packed.reshape(-1, 4, 32)
     return np.stack([runs & 0x0F, runs >> 4], axis=2).reshape(-1, 8, 32)
 
 
 def _q4_k(blocks: Bytes) -> Floats:
-    return _k_affine(blocks, _k_nibbles(blocks[:, 16:]).astype(np.float32))
+    return _k_affine(blocks, k_nibbles(blocks[:, 16:]).astype(np.float32))
 
 
 def _q5_k(blocks: Bytes) -> Floats:
     # Bit g of high byte j is the fifth bit of value j of group g.
     groups = np.arange(8, dtype=np.uint8)[None, :, None]
     fifth = blocks[:, None, 16:48] >> groups & 1
-    return _k_affine(blocks, (_k_nibbles(blocks[:, 48:]) | fifth << 4).astype(np.float32))
+    return _k_affine(blocks, (k_nibbles(blocks[:, 48:]) | fifth << 4).astype(np.float32))
 
 
 def _q6_k(blocks: Bytes) -> Floats:
@@ -204,7 +204,7 @@ def _q6_k(blocks: Bytes) -> Floats:
     shifts = np.arange(0, 8, 2, dtype=np.uint8)[None, None, :, None]
     high = blocks[:, 128:192].reshape(-1, 2, 1, 32) >> shifts & 3
     quants = (nibbles | high << 4).astype(np.float32) - np.float32(32)
-    scales: Floats = _scale(blocks, 208) * np.ascontiguousarray(blocks[:, 192:208]).view(np.int8).astype(np.float32)
+    scales: Floats = float16_at(blocks, 208) * np.ascontiguousarray(blocks[:, 192:208]).view(np.int8).astype(np.float32)
     weights: Floats = scales[:, :, None] * quants.reshape(-1, 16, 16)
     return weights
 

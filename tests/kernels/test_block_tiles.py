@@ -1,0 +1,111 @@
+"""Blocks as tiles: codes and numbers against the dequantized weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.block_tiles import repack_reference, tile_format
+from kernels.quant_format import QuantFormat, unpack
+from kernels.reference import BLOCK_LAYOUTS, dequantize, row_bytes
+from kernels.tile_blocks import to_ggml
+
+SCALE_BYTES = {
+    "q4_0": (0,),
+    "q4_1": (0, 2),
+    "q5_0": (0,),
+    "q5_1": (0, 2),
+    "q8_0": (0,),
+    "q4_k": (0, 2),
+    "q5_k": (0, 2),
+    "q6_k": (208,),
+}
+FLOATS = ("f32", "f16", "bf16")
+EXACT = ("q4_0", "q5_0", "q5_1", "q8_0")
+
+
+def random_weights(kind: str, rows: int, columns: int, seed: int = 0) -> np.ndarray:
+    """Random bytes (rows, row_bytes) whose float16 scales are of a model's size."""
+    rng = np.random.default_rng(seed)
+    if kind in FLOATS:
+        values = rng.normal(0, 0.02, (rows, columns)).astype(np.float32)
+        if kind == "bf16":
+            return (values.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
+        return values.astype({"f32": np.float32, "f16": np.float16}[kind]).view(np.uint8)
+    layout = BLOCK_LAYOUTS[kind]
+    blocks = rng.integers(0, 256, (rows * columns // layout.values, layout.bytes), dtype=np.uint8)
+    for start in SCALE_BYTES[kind]:
+        scales = (rng.standard_normal((len(blocks), 1)) * 0.003).astype(np.float16)
+        blocks[:, start : start + 2] = scales.view(np.uint8)
+    return blocks.reshape(rows, -1)
+
+
+@pytest.mark.parametrize("kind", BLOCK_LAYOUTS)
+@pytest.mark.parametrize("shape", [(16, 256), (37, 768), (1100, 1024)])
+def test_the_weights_survive(kind: str, shape: tuple[int, int]) -> None:
+    data = random_weights(kind, *shape)
+    of_format = tile_format(kind)
+    tiles = repack_reference(kind, data, shape)
+    assert tiles.shape == (of_format.nbytes(*shape),)
+    before, after = dequantize(kind, data, shape), dequantize(of_format.name, tiles, shape)
+    if kind in EXACT:
+        assert np.array_equal(before, after)
+        return
+    matrix = unpack(of_format, tiles, *shape)
+    steps = np.repeat(np.abs(matrix.scales.astype(np.float32)), 32, axis=1)
+    errors = np.abs(before - after)
+    if of_format.symmetric:
+        assert np.all(errors <= 0.5001 * steps)
+    else:
+        minima = np.repeat(np.abs(matrix.minima.astype(np.float32)), 32, axis=1)
+        # Half a unit in the last place of both numbers; the codes lie within 8 or 16 of zero.
+        reach = 8 if of_format.bits == 4 else 16
+        assert np.all(errors <= (reach * steps + minima) * 2.0**-11 + 2.0**-20)
+        assert np.mean(errors) < 0.004 * np.mean(steps)
+
+
+@pytest.mark.parametrize(("kind", "blocks"), [("q4_0", "q4_0"), ("q8_0", "q8_0")])
+def test_symmetric_blocks_come_back_to_the_bit(kind: str, blocks: str) -> None:
+    data = random_weights(kind, 48, 576)
+    back, again = to_ggml(tile_format(kind).name, repack_reference(kind, data, (48, 576)), (48, 576))
+    assert back == blocks
+    assert np.array_equal(again, data)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_widths_that_fill_no_group(kind: str) -> None:
+    data = random_weights(kind, 5, 70)
+    before = dequantize(kind, data, (5, 70))
+    after = dequantize("w8g32", repack_reference(kind, data, (5, 70)), (5, 70))
+    assert np.abs(before - after).max() <= 0.5001 * np.abs(before).max() / 127
+
+
+def test_pieces_of_whole_tiles_join() -> None:
+    data = random_weights("q4_k", 64, 512)
+    pieces = [repack_reference("q4_k", data[start : start + 32], (32, 512)) for start in (0, 32)]
+    assert np.array_equal(np.concatenate(pieces), repack_reference("q4_k", data, (64, 512)))
+
+
+def test_numbers_at_the_edges_of_float16() -> None:
+    weights = np.zeros((16, 128), dtype=np.float32)
+    weights[1] = 1e-9  # even the least scale is far too large
+    weights[2] = np.linspace(-2e-4, 2e-4, 128)  # the scale has few bits
+    weights[3, :32] = 1e9  # the scale is beyond float16
+    weights[4, 40] = np.nan
+    weights[5, 3] = -np.inf
+    tiles = repack_reference("f32", weights.view(np.uint8), (16, 128))
+    after = dequantize("w8g32", tiles, (16, 128))
+    damaged = np.zeros((16, 128), dtype=bool)
+    damaged[3, :32] = damaged[4, 32:64] = damaged[5, :32] = True
+    assert np.array_equal(np.isnan(after), damaged)
+    assert np.abs(after[2] - weights[2]).max() < 2e-6
+    assert not after[0].any()
+    assert not after[1].any()
+
+
+def test_formats_and_refusals() -> None:
+    assert tile_format("w3g64m") == QuantFormat(3, 64, symmetric=False)
+    with pytest.raises(ValueError, match="iq2_xs"):
+        tile_format("iq2_xs")
+    with pytest.raises(ValueError, match="takes"):
+        repack_reference("q4_0", np.zeros((2, row_bytes("q4_0", 32)), np.uint8), (3, 32))
