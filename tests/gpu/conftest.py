@@ -38,10 +38,10 @@ def device() -> Iterator[Device]:
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Fresh numbers at every run; the seed is shown where a test fails."""
     seed = secrets.randbits(32)
-    print(f"seed {seed}")
+    request.node.add_report_section("setup", "random numbers", f"seed {seed}")
     return np.random.default_rng(seed)
 
 

@@ -49,7 +49,7 @@ extern "C" __global__ void fail(const __grid_constant__ ScaleArguments a) { a.ou
 
 
 class ScaleArguments(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("x", ctypes.c_void_p),
         ("out", ctypes.c_void_p),
         ("count", ctypes.c_int),
@@ -239,7 +239,7 @@ def test_impossible_launches_are_explained(device: Device, scale: Kernel, source
         device.kernel(str(source), "missing", SHIFT=0)
 
 
-def test_a_kernel_that_fails_is_an_error_with_its_cure(source: Path) -> None:
+def test_a_kernel_that_fails_is_an_error_with_its_cure(device: Device, source: Path) -> None:
     """In a process of its own: the context is lost."""
     code = """
     import sys
