@@ -25,6 +25,7 @@ from kernels.errors import CompileError
 SOURCE_DIR = Path(__file__).parent / "cpu"
 SOURCES = (
     "pool.c", "quantize.c", "linear.c", "dense.c", "elementwise.c", "attention.c", "program.c", "pack.c", "head.c",
+    "round_groups.c",
 )  # fmt: skip
 _FLAGS = (
     "-O3", "-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-sanitize=undefined",

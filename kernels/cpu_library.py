@@ -84,6 +84,16 @@ class OpStruct(ctypes.Structure):
     )  # fmt: skip
 
 
+class RoundingStruct(ctypes.Structure):
+    """struct rounding of round_groups.c."""
+
+    _fields_ = (
+        ("weights", c_void_p), ("importance", c_void_p), ("candidates", c_void_p), ("codes", c_void_p),
+        ("scales", c_void_p), ("minima", c_void_p),
+        ("n", c_int32), ("k", c_int32), ("bits", c_int32), ("group", c_int32), ("num_candidates", c_int32),
+    )  # fmt: skip
+
+
 OP_EMBED, OP_RMS_NORM, OP_LINEAR, OP_ROPE_ANGLES, OP_ROPE_APPEND, OP_ATTENTION, OP_TAKE_ROWS, OP_LOGITS = range(8)
 LINEAR_STORE, LINEAR_ADD, LINEAR_GATED = range(3)
 
@@ -95,6 +105,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "pack_part": (None, (c_void_p, POINTER(PartStruct), c_void_p, c_int64)),
     "head_prepare": (None, (c_void_p, POINTER(HeadStruct), c_void_p)),
     "quantize": (None, (POINTER(WorkspaceStruct), c_void_p, c_int64, c_int32, c_int32)),
+    "round_groups": (None, (c_void_p, POINTER(RoundingStruct))),
     "run_ops": (None, (POINTER(WorkspaceStruct), POINTER(StepStruct), POINTER(OpStruct), c_int32)),
 }
 
