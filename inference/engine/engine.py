@@ -8,12 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from inference.backends.backend import Batch
 from inference.engine.kv_cache import KvCache
-from inference.engine.sampler import choose
+from inference.engine.runner import Row, Runner, ShouldStop, Ticket
 from inference.engine.scheduler import Chunk, Scheduler
 from inference.engine.scheduler import Sequence as TokenSequence
 from inference.errors import ContextOverflowError, InferenceError, ModelFormatError
@@ -47,14 +43,6 @@ class ChatTokenizer(Protocol):
 
     def token_bytes(self, token_id: int) -> bytes:
         """Bytes of a token's text."""
-        ...
-
-
-class Forward(Protocol):
-    """What the engine needs of a decoder."""
-
-    def forward(self, batch: Batch, should_stop: Callable[[], bool] | None = None) -> NDArray[np.float32] | None:
-        """Logits of the batch's `logit_rows`, None where `should_stop` ended the step."""
         ...
 
 
@@ -115,31 +103,42 @@ class _Request:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Flight:
+    """A step that was launched."""
+
+    rows: list[Row]
+    ticket: Ticket
+
+
 class Engine:
     """Generates the answers of several requests together. For one thread.
 
     Args:
-        backend: the decoder's; closed with the engine.
+        runner: computes the steps and chooses tokens.
+        backend: the runner's; closed with the engine.
         name: of the model, for `reading`.
         clock: seconds; what `submitted_at` is measured by.
     """
 
     def __init__(
         self,
-        decoder: Forward,
+        runner: Runner,
         backend: Closable,
         tokenizer: ChatTokenizer,
         sizes: EngineSizes,
         name: str = "",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._decoder, self._backend, self._tokenizer = decoder, backend, tokenizer
+        self._runner, self._backend, self._tokenizer = runner, backend, tokenizer
         self._sizes, self._name, self._clock = sizes, name, clock
         self._end_token_ids = tokenizer.end_token_ids
         self._cache = KvCache(sizes.num_pages)
         self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running)
         self._requests: dict[str, _Request] = {}
         self._in_step: list[str] = []
+        # The step that the device computes while the tokens of the one before are looked at.
+        self._flight: _Flight | None = None
 
     @property
     def has_work(self) -> bool:
@@ -194,39 +193,65 @@ class Engine:
         entry = self._requests.get(request_id)
         return None if entry is None else self._done(entry, "cancelled")
 
-    def step(self, should_stop: Callable[[], bool] | None = None) -> list[RequestEvent]:
+    def step(self, should_stop: ShouldStop | None = None) -> list[RequestEvent]:
         """Computes one step: a token of each answer under way, a chunk of prompts.
 
         Args:
             should_stop: asked before each layer; where it says so, the step is given up, nothing has changed, and the
                 next call repeats it.
         """
-        chunks = self._scheduler.plan()
+        flight, self._flight = self._flight, None
+        if flight is None or not any(map(self._is_live, flight.rows)):
+            flight = self._launch(self._scheduler.plan(), False, should_stop)
+            if flight is None:
+                return []
+        self._in_step = [row.chunk.sequence.request_id for row in flight.rows if self._is_live(row)]
+        if self._runner.looks_ahead:
+            ahead = self._scheduler.plan_ahead([row.chunk for row in flight.rows])
+            self._flight = self._launch(ahead, True, None)
+        events = self._finish(flight, self._runner.collect(flight.ticket))
+        self._in_step = []
+        return events
+
+    def _launch(self, chunks: Sequence[Chunk], ahead: bool, should_stop: ShouldStop | None) -> _Flight | None:
+        """None where there is nothing to do or `should_stop` said so."""
         if not chunks:
-            return []
+            return None
         self._in_step = [chunk.sequence.request_id for chunk in chunks]
         now = self._clock()
+        rows = []
         for chunk in chunks:
             entry = self._requests[chunk.sequence.request_id]
             if entry.started_at is None:
                 entry.started_at, entry.cached_tokens = now, chunk.start
-        logits = self._decoder.forward(_batch(chunks), should_stop)
-        if logits is None:
-            return []
-        self._scheduler.advance(chunks)
+            rows.append(Row(chunk, ahead or chunk.wants_logits, entry.request.sampling, entry.seed))
+        ticket = self._runner.launch(rows, ahead, should_stop)
+        return None if ticket is None else _Flight(rows, ticket)
+
+    def _is_live(self, row: Row) -> bool:
+        """False where the request ended while the step was under way."""
+        sequence = row.chunk.sequence
+        entry = self._requests.get(sequence.request_id)
+        return entry is not None and entry.sequence is sequence
+
+    def _finish(self, flight: _Flight, tokens: Sequence[int]) -> list[RequestEvent]:
+        """Takes what a step has computed; what it did for requests that have ended meanwhile is nobody's."""
+        self._scheduler.advance([row.chunk for row in flight.rows if self._is_live(row)])
         now = self._clock()
         events: list[RequestEvent] = []
-        rows = iter(logits)
-        for chunk in chunks:
+        chosen = iter(tokens)
+        for row in flight.rows:
+            chunk, token = row.chunk, next(chosen) if row.wants_token else None
+            if not self._is_live(row):
+                continue
             entry = self._requests[chunk.sequence.request_id]
             done = min(chunk.start + chunk.count, chunk.sequence.prompt_tokens)
             # One that was pushed out computes its prompt again, which is nobody's progress.
             if done > entry.reported_tokens:
                 entry.reported_tokens = done
                 events.append(PrefillEvent(chunk.sequence.request_id, done, chunk.sequence.prompt_tokens))
-            if chunk.wants_logits:
-                events += self._next_token(entry, next(rows), now)
-        self._in_step = []
+            if token is not None:
+                events += self._next_token(entry, token, now)
         return events
 
     def cancel_all(self) -> list[DoneEvent]:
@@ -241,7 +266,7 @@ class Engine:
             if entry is not None:
                 self._scheduler.remove(entry.sequence)
                 events.append(FailedEvent(request_id, error))
-        self._in_step = []
+        self._in_step, self._flight = [], None
         return events
 
     def close(self) -> None:
@@ -263,9 +288,8 @@ class Engine:
             waiting=len(self._scheduler.waiting),
         )
 
-    def _next_token(self, entry: _Request, logits: NDArray[np.float32], now: float) -> list[RequestEvent]:
+    def _next_token(self, entry: _Request, token: int, now: float) -> list[RequestEvent]:
         sequence = entry.sequence
-        token = choose(logits, sequence.token_ids, entry.request.sampling, entry.seed, entry.new_tokens)
         if entry.first_token_at is None:
             entry.first_token_at = entry.last_token_at = now
         if token in entry.end_token_ids:
@@ -285,21 +309,3 @@ class Engine:
         del self._requests[entry.request.request_id]
         self._scheduler.remove(entry.sequence)
         return DoneEvent(entry.request.request_id, reason, entry.usage())
-
-
-def _batch(chunks: Sequence[Chunk]) -> Batch:
-    """The arrays of a step, in the order of its chunks."""
-    counts = np.array([chunk.count for chunk in chunks])
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    tables = np.full((len(chunks), max(len(chunk.sequence.table.pages) for chunk in chunks)), -1, dtype=np.int32)
-    for row, chunk in enumerate(chunks):
-        tables[row, : len(chunk.sequence.table.pages)] = chunk.sequence.table.pages
-    spans = [(chunk.sequence.token_ids, chunk.start, chunk.start + chunk.count) for chunk in chunks]
-    return Batch(
-        token_ids=np.concatenate([np.array(tokens[start:end], dtype=np.int32) for tokens, start, end in spans]),
-        positions=np.concatenate([np.arange(start, end, dtype=np.int32) for _, start, end in spans]),
-        query_starts=starts,
-        context_lengths=np.array([end for _, _, end in spans], dtype=np.int32),
-        page_tables=tables,
-        logit_rows=np.array([starts[i + 1] - 1 for i, c in enumerate(chunks) if c.wants_logits], dtype=np.int32),
-    )

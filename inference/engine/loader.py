@@ -14,6 +14,7 @@ from inference.engine.engine import Engine, EngineSizes
 from inference.engine.host_memory import available_bytes
 from inference.engine.memory_plan import MemoryPlan, plan_memory
 from inference.engine.options import DEFAULT_CONTEXT_TOKENS, EngineOptions
+from inference.engine.runner import HostRunner
 from inference.errors import BackendUnavailableError
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
@@ -135,7 +136,7 @@ class PlannedModel:
             kv_bytes=plan.kv_bytes,
             vocab_size=spec.vocab_size,
         )
-        return Engine(decoder, backend, self._tokenizer, sizes, name=self.name)
+        return Engine(HostRunner(decoder), backend, self._tokenizer, sizes, name=self.name)
 
     def close(self) -> None:
         """Closes the file, and the backend unless an engine has it."""

@@ -67,6 +67,11 @@ class Chunk:
         """After this chunk all tokens are computed, so the next one can be chosen."""
         return self.start + self.count == len(self.sequence.token_ids)
 
+    @property
+    def is_decode(self) -> bool:
+        """One token of an answer, not of a prompt."""
+        return self.count == 1 and self.start >= self.sequence.prompt_tokens
+
 
 class Scheduler:
     """Which sequences wait, which run, and what the next step computes.
@@ -114,6 +119,26 @@ class Scheduler:
                 chunks.append(Chunk(sequence, sequence.num_computed, count))
             budget -= count
         return chunks
+
+    def plan_ahead(self, chunks: list[Chunk]) -> list[Chunk]:
+        """The step after one that is being computed, before its tokens are known.
+
+        Empty where that is not certain: the step is not of answers alone, a sequence has ended or will end by its
+        length, another one waits, or a page would have to be taken from somebody.
+        """
+        sequences = [chunk.sequence for chunk in chunks]
+        certain = (
+            not self.waiting
+            and len(sequences) == len(self.running)
+            and all(sequence in self.running for sequence in sequences)
+            and all(chunk.is_decode and chunk.start + 2 < chunk.sequence.max_tokens for chunk in chunks)
+        )
+        missing = sum(max(0, pages_for(chunk.start + 2) - len(chunk.sequence.table.pages)) for chunk in chunks)
+        if not certain or missing > self._cache.pages_free:
+            return []
+        for chunk in chunks:
+            self._cache.grow(chunk.sequence.table, chunk.start + 2)
+        return [Chunk(chunk.sequence, chunk.start + 1, 1) for chunk in chunks]
 
     def advance(self, chunks: list[Chunk]) -> None:
         """Says that a planned step has been computed."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from inference.backends.backend import PAGE_SIZE, Batch
 from inference.engine.engine import Engine, EngineSizes
+from inference.engine.runner import HostRunner
 from inference.errors import ContextOverflowError, InferenceError, ModelFormatError
 from inference.request import (
     DoneEvent,
@@ -105,7 +106,7 @@ def make_engine(
     model = model or PagedModel(num_pages)
     sizes = EngineSizes(num_pages, context_tokens, prefill_chunk=prefill_chunk, weight_bytes=7, kv_bytes=9)
     ticks = iter(range(10**9))
-    return Engine(model, model, ByteTokenizer(), sizes, name="tiny", clock=lambda: float(next(ticks)))
+    return Engine(HostRunner(model), model, ByteTokenizer(), sizes, name="tiny", clock=lambda: float(next(ticks)))
 
 
 def ask(text: str, priority: Priority = Priority.CHAT, **sampling: object) -> GenerationRequest:
@@ -240,7 +241,7 @@ def test_a_prompt_over_the_context_is_refused_with_both_numbers(length: int) -> 
 
 def test_a_token_without_weights_never_reaches_the_model() -> None:
     model = PagedModel(16)
-    engine = Engine(model, model, ByteTokenizer(), EngineSizes(16, 1024, vocab_size=ord("y")))
+    engine = Engine(HostRunner(model), model, ByteTokenizer(), EngineSizes(16, 1024, vocab_size=ord("y")))
     for text in ("say yes", "xy"):
         with pytest.raises(ModelFormatError, match=r"tokens from \d+ to 121, but the model's weights know 0 to 120"):
             engine.add(ask(text))
