@@ -23,7 +23,8 @@ struct Tile {
   static constexpr float CODE_UNIT = 1.0f / (1 << (8 - BITS));
 };
 
-// The codes of one lane, 16 bytes at a time where the format allows.
+// The codes of one lane, 16 bytes at a time where the format allows: load from global memory, read_shared from a tile
+// that was copied to shared memory.
 template <int BITS>
 struct LaneCodes;
 
@@ -33,6 +34,10 @@ struct LaneCodes<4> {
   __device__ __forceinline__ void load(const u8* tile, int lane) {
     rows[0] = load_streamed((const uint4*)tile + lane);
     rows[1] = load_streamed((const uint4*)tile + WARP + lane);
+  }
+  __device__ __forceinline__ void read_shared(const u8* tile, int lane) {
+    rows[0] = ((const uint4*)tile)[lane];
+    rows[1] = ((const uint4*)tile)[WARP + lane];
   }
   template <int STEP>
   __device__ __forceinline__ void decode(u32 (&a)[4]) const {
@@ -50,6 +55,10 @@ struct LaneCodes<3> {
   uint2 top;  // the top bit: row g, row g + 8
   __device__ __forceinline__ void load(const u8* tile, int lane) {
     low = load_streamed((const uint4*)tile + lane);
+    top = ((const uint2*)(tile + 512))[lane];
+  }
+  __device__ __forceinline__ void read_shared(const u8* tile, int lane) {
+    low = ((const uint4*)tile)[lane];
     top = ((const uint2*)(tile + 512))[lane];
   }
   template <int REGISTER>
@@ -74,6 +83,10 @@ struct LaneCodes<8> {
   __device__ __forceinline__ void load(const u8* tile, int lane) {
 #pragma unroll
     for (int i = 0; i < 4; i++) rows[i / 2][i % 2] = load_streamed((const uint4*)tile + i * WARP + lane);
+  }
+  __device__ __forceinline__ void read_shared(const u8* tile, int lane) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) rows[i / 2][i % 2] = ((const uint4*)tile)[i * WARP + lane];
   }
   template <int STEP>
   __device__ __forceinline__ void decode(u32 (&a)[4]) const {
