@@ -14,18 +14,19 @@
 #define TILE_ROWS 16
 #define TILE_COLUMNS 128
 
-template <int BITS, int GROUP, bool MINIMA>
+// Names of template parameters are small: capitals belong to the macros that choose a kernel's variant.
+template <int bits, int group, bool minima>
 struct Tile {
-  static constexpr int CODE_BYTES = TILE_ROWS * TILE_COLUMNS * BITS / 8;
-  static constexpr int GROUPS = TILE_COLUMNS / GROUP;
+  static constexpr int CODE_BYTES = TILE_ROWS * TILE_COLUMNS * bits / 8;
+  static constexpr int GROUPS = TILE_COLUMNS / group;
   static constexpr int SCALE_BYTES = GROUPS * TILE_ROWS * 2;
-  static constexpr int BYTES = CODE_BYTES + SCALE_BYTES * (MINIMA ? 2 : 1);
-  static constexpr float CODE_UNIT = 1.0f / (1 << (8 - BITS));
+  static constexpr int BYTES = CODE_BYTES + SCALE_BYTES * (minima ? 2 : 1);
+  static constexpr float CODE_UNIT = 1.0f / (1 << (8 - bits));
 };
 
 // The codes of one lane, 16 bytes at a time where the format allows: load from global memory, read_shared from a tile
 // that was copied to shared memory.
-template <int BITS>
+template <int bits>
 struct LaneCodes;
 
 template <>
@@ -39,9 +40,9 @@ struct LaneCodes<4> {
     rows[0] = ((const uint4*)tile)[lane];
     rows[1] = ((const uint4*)tile)[WARP + lane];
   }
-  template <int STEP>
+  template <int step>
   __device__ __forceinline__ void decode(u32 (&a)[4]) const {
-    const u32 upper = ((const u32*)&rows[0])[STEP], lower = ((const u32*)&rows[1])[STEP];
+    const u32 upper = ((const u32*)&rows[0])[step], lower = ((const u32*)&rows[1])[step];
     a[0] = upper << 4 & 0xf0f0f0f0u;
     a[1] = lower << 4 & 0xf0f0f0f0u;
     a[2] = upper & 0xf0f0f0f0u;
@@ -61,19 +62,19 @@ struct LaneCodes<3> {
     low = ((const uint4*)tile)[lane];
     top = ((const uint2*)(tile + 512))[lane];
   }
-  template <int REGISTER>
+  template <int reg>
   static __device__ __forceinline__ u32 code(u32 low_bits, u32 top_bits) {
-    constexpr int SHIFT = 5 - 2 * (REGISTER % 4);
+    constexpr int SHIFT = 5 - 2 * (reg % 4);
     const u32 low_part = SHIFT >= 0 ? low_bits << (SHIFT & 31) : low_bits >> (-SHIFT & 31);
-    return (low_part & 0x60606060u) | (top_bits << (7 - REGISTER) & 0x80808080u);
+    return (low_part & 0x60606060u) | (top_bits << (7 - reg) & 0x80808080u);
   }
-  template <int STEP>
+  template <int step>
   __device__ __forceinline__ void decode(u32 (&a)[4]) const {
-    const u32 upper = STEP < 2 ? low.x : low.y, lower = STEP < 2 ? low.z : low.w;
-    a[0] = code<2 * STEP>(upper, top.x);
-    a[1] = code<2 * STEP>(lower, top.y);
-    a[2] = code<2 * STEP + 1>(upper, top.x);
-    a[3] = code<2 * STEP + 1>(lower, top.y);
+    const u32 upper = step < 2 ? low.x : low.y, lower = step < 2 ? low.z : low.w;
+    a[0] = code<2 * step>(upper, top.x);
+    a[1] = code<2 * step>(lower, top.y);
+    a[2] = code<2 * step + 1>(upper, top.x);
+    a[3] = code<2 * step + 1>(lower, top.y);
   }
 };
 
@@ -88,14 +89,14 @@ struct LaneCodes<8> {
 #pragma unroll
     for (int i = 0; i < 4; i++) rows[i / 2][i % 2] = ((const uint4*)tile)[i * WARP + lane];
   }
-  template <int STEP>
+  template <int step>
   __device__ __forceinline__ void decode(u32 (&a)[4]) const {
-    const u32* upper = (const u32*)&rows[0][STEP / 2];
-    const u32* lower = (const u32*)&rows[1][STEP / 2];
-    a[0] = upper[STEP % 2 * 2];
-    a[1] = lower[STEP % 2 * 2];
-    a[2] = upper[STEP % 2 * 2 + 1];
-    a[3] = lower[STEP % 2 * 2 + 1];
+    const u32* upper = (const u32*)&rows[0][step / 2];
+    const u32* lower = (const u32*)&rows[1][step / 2];
+    a[0] = upper[step % 2 * 2];
+    a[1] = lower[step % 2 * 2];
+    a[2] = upper[step % 2 * 2 + 1];
+    a[3] = lower[step % 2 * 2 + 1];
   }
 };
 
