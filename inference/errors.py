@@ -8,6 +8,7 @@
     ├── ModelNotFoundError         no model of that name or path
     ├── DownloadError              network, disk or checksum, while fetching a model
     │   └── DownloadCancelledError the user stopped it
+    ├── QuantizeError              a checkpoint cannot be written, or not as it was asked for
     ├── OutOfMemoryError           a load refused before anything was allocated
     ├── ModelResidentError         another process holds the one resident model
     ├── BackendUnavailableError    a backend cannot work on this machine
@@ -64,6 +65,10 @@ class DownloadCancelledError(DownloadError):
     """The user stopped a download: by Ctrl+C, or by the `cancelled` callback. It can go on from what is there."""
 
 
+class QuantizeError(InferenceError):
+    """A checkpoint cannot be written: the disk, the directory, or what was asked for. What is finished is kept."""
+
+
 class OutOfMemoryError(InferenceError):
     """A load was refused before it allocated anything.
 
@@ -72,12 +77,13 @@ class OutOfMemoryError(InferenceError):
         free_bytes: what is free, counting what the resident model would give back.
     """
 
-    def __init__(self, needed_bytes: int, free_bytes: int, cure: str) -> None:
+    def __init__(self, needed_bytes: int, free_bytes: int, cure: str, place: str = "") -> None:
         self.needed_bytes = needed_bytes
         self.free_bytes = free_bytes
         gib = 1024**3
         super().__init__(
-            f"The model needs {needed_bytes / gib:.2f} GiB, but {free_bytes / gib:.2f} GiB are free. {cure}"
+            f"The model needs {needed_bytes / gib:.2f} GiB{place and ' ' + place}, but {free_bytes / gib:.2f} GiB are"
+            f" free. {cure}"
         )
 
 

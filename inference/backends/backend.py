@@ -7,7 +7,7 @@ made them looks inside. M is the number of tokens of a step, over all its sequen
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,6 +23,8 @@ Weight = Any
 
 PAGE_SIZE = 64
 """Tokens per KV page, on every backend."""
+HOST_PREFILL_CHUNK = 256
+"""`prefill_chunk` of CPUs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,10 +49,51 @@ class Batch:
     logit_rows: NDArray[np.int32]
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """Memory of a device of its own, in bytes.
+
+    Attributes:
+        free_bytes: what a model can have.
+        reserve_bytes: what the device takes beside weights, KV and workspace.
+    """
+
+    free_bytes: int
+    reserve_bytes: int
+
+
 class Backend(Protocol):
-    """One device. All methods are called by one thread, the worker's."""
+    """One device. All methods are called by one thread, the worker's.
+
+    Attributes:
+        device: what holds the model: "cpu", or a GPU's name for locks, "gpu0".
+        prefill_chunk: most prompt tokens of a step where the user does not say; smaller answers a cancel sooner and
+            takes less memory, larger computes faster.
+    """
 
     name: str
+    device: str
+    prefill_chunk: int
+
+    def device_memory(self, freed_bytes: int) -> DeviceMemory | None:
+        """None where models lie in the host's memory.
+
+        Args:
+            freed_bytes: what a model that is resident on this device will have given back.
+        """
+        ...
+
+    def planned_model_bytes(self, spec: ModelSpec, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> int:
+        """Bytes that a whole model will occupy on the device.
+
+        Args:
+            tensors: kind and shape of all that is loaded, by name.
+        """
+        ...
+
+    def begin_load(self, weight_bytes: int) -> None:
+        """Told before the first weight what all of them will take."""
+        ...
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
         """Bytes that a tensor of this kind and shape will occupy once loaded."""
@@ -131,8 +174,14 @@ class Backend(Protocol):
 
 _REGISTRY: dict[str, str] = {
     "cpu": "inference.backends.cpu_backend:CpuBackend",
+    "cuda": "inference.backends.cuda_backend:CudaBackend",
     "torch": "inference.backends.torch_backend:TorchBackend",
 }
+
+
+def sum_of_weights(backend: Backend, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> int:
+    """Bytes of a model whose tensors are kept one by one."""
+    return sum(backend.planned_weight_bytes(kind, shape) for kind, shape in tensors.values())
 
 
 def backend_names() -> tuple[str, ...]:

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.backends import cpu_memory, cpu_self_check
-from inference.backends.backend import Batch
-from inference.backends.cpu_memory import FloatArray, StepMemory, drop_file_pages
+from inference.backends.backend import HOST_PREFILL_CHUNK, Batch, sum_of_weights
+from inference.backends.cpu_memory import FloatArray, StepMemory
 from inference.backends.cpu_program import ProgramNotes
 from inference.errors import BackendUnavailableError
+from inference.formats.mapped_file import drop_file_pages
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
 from kernels import cpu_library as lib
@@ -62,6 +63,8 @@ class CpuBackend:
     """
 
     name = "cpu"
+    device = "cpu"
+    prefill_chunk = HOST_PREFILL_CHUNK
 
     def __init__(self, threads: int | None = None, exact_logits: bool = False) -> None:
         try:
@@ -89,6 +92,16 @@ class CpuBackend:
         return self._threads
 
     # Plans
+
+    def device_memory(self, freed_bytes: int) -> None:
+        """See Backend: models lie in the host's memory."""
+
+    def planned_model_bytes(self, spec: ModelSpec, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> int:
+        """See Backend."""
+        return sum_of_weights(self, tensors)
+
+    def begin_load(self, weight_bytes: int) -> None:
+        """See Backend: nothing to prepare."""
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
         """See Backend. Vectors are float32."""

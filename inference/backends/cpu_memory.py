@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 from typing import Any
 
 import numpy as np
@@ -48,26 +47,6 @@ def workspace_bytes(spec: ModelSpec, max_batch_tokens: int, threads: int) -> int
     sizes = layouts.workspace_sizes(max_batch_tokens, _max_k(spec), spec.num_kv_heads, spec.head_dim)
     floats = max_batch_tokens * sum(_widths(spec).values()) + min(_LOGIT_ROWS, max_batch_tokens) * spec.vocab_size
     return sizes.total(threads) + 4 * floats + layouts.head_bytes(spec.vocab_size, spec.hidden_size)
-
-
-def drop_file_pages(array: NDArray[np.uint8]) -> None:
-    """Takes an array's pages out of this process where it is a view of a mapped file; reading maps them again.
-
-    Without it a model would count twice while it loads: once in the file's pages, once packed.
-    """
-    whole: Any = array
-    while whole is not None and not isinstance(whole, np.memmap):
-        whole = getattr(whole, "base", None)
-    if not isinstance(whole, np.memmap) or whole.filename is None or not hasattr(mmap, "MADV_DONTNEED"):
-        return
-    mapping: Any = whole.base
-    if not isinstance(mapping, mmap.mmap):
-        return
-    start = array.ctypes.data - whole.ctypes.data
-    first = layouts.round_up(start, mmap.PAGESIZE)
-    length = (start + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
-    if length > 0:
-        mapping.madvise(mmap.MADV_DONTNEED, first, length)
 
 
 class StepMemory:

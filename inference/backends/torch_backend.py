@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from inference.backends.backend import PAGE_SIZE, Batch
+from inference.backends.backend import HOST_PREFILL_CHUNK, PAGE_SIZE, Batch, sum_of_weights
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
@@ -197,6 +197,8 @@ class TorchBackend:
     """
 
     name = "torch"
+    device = "cpu"
+    prefill_chunk = HOST_PREFILL_CHUNK
 
     def __init__(self, threads: int | None = None, dtype: str = "float32", packed: bool = False) -> None:
         if dtype not in _DTYPES:
@@ -209,6 +211,16 @@ class TorchBackend:
         self._kv_dtype = torch.float16 if packed else torch.float32
         self._kv = torch.empty(0)
         self._rotation: tuple[Batch, Tensor, Tensor] | None = None
+
+    def device_memory(self, freed_bytes: int) -> None:
+        """See Backend: models lie in the host's memory."""
+
+    def planned_model_bytes(self, spec: ModelSpec, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> int:
+        """See Backend."""
+        return sum_of_weights(self, tensors)
+
+    def begin_load(self, weight_bytes: int) -> None:
+        """See Backend: nothing to prepare."""
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
         """Bytes that a tensor of this kind and shape will occupy once loaded."""

@@ -1,4 +1,4 @@
-"""One model for all processes: a lock per device, and beside it who holds it."""
+"""One model for all processes on a device: a lock for the host and one for each GPU, and beside it who holds it."""
 
 from __future__ import annotations
 
@@ -76,3 +76,40 @@ class DeviceLock:
             f"{who} holds {what} on the {self._device}, and only one model may be in memory at a time."
             " Unload the model there or quit that program, then try again."
         )
+
+
+class DeviceLocks:
+    """The host's lock while a model is planned or lies in its memory; its GPU's while it lies there.
+
+    So two processes never plan with the same memory, and a model on a GPU is in nobody's way on the host.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._locks = {"cpu": DeviceLock(directory)}
+
+    def acquire(self, model: str) -> None:
+        """Takes the host's lock, unless a GPU's is held: then that one's holder is renamed. Raises as DeviceLock."""
+        held = [lock for lock in self._locks.values() if lock.is_held]
+        (held or [self._locks["cpu"]])[0].acquire(model)
+
+    def settle(self, model: str, device: str) -> None:
+        """Takes the lock of the device that the model will lie on, and gives the others back.
+
+        Raises:
+            ModelResidentError, InferenceError: as DeviceLock; nothing is held then.
+        """
+        lock = self._locks.setdefault(device, DeviceLock(self._directory, device))
+        try:
+            lock.acquire(model)
+        except InferenceError:
+            self.release()
+            raise
+        for other in self._locks.values():
+            if other is not lock:
+                other.release()
+
+    def release(self) -> None:
+        """Gives all back."""
+        for lock in self._locks.values():
+            lock.release()

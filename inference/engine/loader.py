@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.backends.backend import Backend, create_backend
+from inference.backends.cuda_presence import has_nvidia_gpu
 from inference.engine.decoder import EMBEDDING, HEAD, Decoder, load_weights
 from inference.engine.engine import Engine, EngineSizes
 from inference.engine.host_memory import available_bytes
-from inference.engine.memory_plan import MemoryPlan, plan_memory
+from inference.engine.memory_plan import RESERVE_BYTES, MemoryPlan, plan_memory
 from inference.engine.options import DEFAULT_CONTEXT_TOKENS, EngineOptions
-from inference.engine.runner import HostRunner
-from inference.errors import BackendUnavailableError
+from inference.engine.runner import HostRunner, Runner
+from inference.errors import BackendUnavailableError, OutOfMemoryError
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
 from inference.formats.model_store import ModelStore
@@ -38,19 +39,41 @@ class ChosenBackend:
 
 
 def choose_backend(options: EngineOptions) -> ChosenBackend:
-    """The backend that the options name; "auto" is our own kernels, else torch with packed weights.
+    """The backend that the options name; "auto" is the GPU where there is one that works, else the CPU.
 
     Raises:
         BackendUnavailableError: none works here.
     """
+    if options.backend == "cuda":
+        return ChosenBackend(create_backend("cuda", vram_bytes=options.vram_bytes))
     if options.backend != "auto":
         packed = {"packed": True} if options.backend == "torch" else {}
         return ChosenBackend(create_backend(options.backend, threads=options.threads, **packed))
+    if not has_nvidia_gpu():
+        return host_backend(options)
     try:
-        return ChosenBackend(create_backend("cpu", threads=options.threads))
+        return ChosenBackend(create_backend("cuda", vram_bytes=options.vram_bytes))
+    except BackendUnavailableError as error:
+        return host_backend(options, error.reason)
+
+
+def host_backend(options: EngineOptions, gpu_reason: str = "") -> ChosenBackend:
+    """Our own kernels on the CPU, else torch with packed weights.
+
+    Args:
+        gpu_reason: why the GPU is not used, "" where there is none.
+
+    Raises:
+        BackendUnavailableError: neither works here.
+    """
+    if gpu_reason:
+        log.warning("Falling back to the CPU: %s", gpu_reason)
+    try:
+        return ChosenBackend(create_backend("cpu", threads=options.threads), gpu_reason)
     except BackendUnavailableError as error:
         log.warning("Falling back to torch: %s", error.reason)
-        return ChosenBackend(create_backend("torch", threads=options.threads, packed=True), error.reason)
+        reason = f"{gpu_reason} {error.reason}".strip()
+        return ChosenBackend(create_backend("torch", threads=options.threads, packed=True), reason)
 
 
 def open_source(name: str, models_dir: Path | None = None) -> ModelSource:
@@ -63,16 +86,17 @@ def open_source(name: str, models_dir: Path | None = None) -> ModelSource:
 class PlannedModel:
     """A model that is open, checked and known to fit, but not loaded. Load it once, or close it."""
 
-    def __init__(self, name: str, options: EngineOptions, freed_bytes: int = 0) -> None:
+    def __init__(self, name: str, options: EngineOptions, freed_bytes: int = 0, freed_device: str = "cpu") -> None:
         """Opens a model.
 
         Args:
             name: catalog id or path.
             freed_bytes: what the resident model will have given back by the time of `load`.
+            freed_device: where.
 
         Raises:
             ModelNotFoundError, ModelFormatError, UnsupportedModelError: it cannot be opened.
-            BackendUnavailableError: no backend works here.
+            BackendUnavailableError: no backend works here, or the one that is asked for does not run this model.
             OutOfMemoryError, InvalidRequestError: it does not fit; the context is out of range.
         """
         self.name = name
@@ -83,28 +107,48 @@ class PlannedModel:
         try:
             # Before the weights: a vocabulary that cannot be used is no reason to unload anything.
             self._tokenizer = Tokenizer.from_data(self._source.tokenizer_data())
-            chosen = choose_backend(options)
-            self._backend, self.fallback_reason = chosen.backend, chosen.fallback_reason
-            self.memory = self._plan(chosen.backend, available_bytes() + freed_bytes)
+            self._choose(choose_backend(options), freed_bytes, freed_device)
             planned = True
         finally:
             if not planned:
                 self.close()
 
-    def _plan(self, backend: Backend, free_bytes: int) -> MemoryPlan:
+    def _choose(self, chosen: ChosenBackend, freed_bytes: int, freed_device: str) -> None:
+        """Takes a backend and plans for it; the CPU for what the GPU refuses, where the choice is ours."""
+        self._backend, self.fallback_reason = chosen.backend, chosen.fallback_reason
+        on_gpu = chosen.backend.device != "cpu"
+        try:
+            self.memory = self._plan(chosen.backend, freed_bytes if chosen.backend.device == freed_device else 0)
+        except (OutOfMemoryError, BackendUnavailableError) as error:
+            if not on_gpu or self._options.backend != "auto":
+                raise
+            chosen.backend.close()
+            self._backend = None
+            reason = error.reason if isinstance(error, BackendUnavailableError) else str(error)
+            self._choose(host_backend(self._options, reason), freed_bytes, freed_device)
+
+    def _plan(self, backend: Backend, freed_bytes: int) -> MemoryPlan:
+        source, memory = self._source, backend.device_memory(freed_bytes)
         return plan_memory(
-            self._source.spec,
-            [self._source.tensor_kind(name) for name in _used_tensors(self._source)],
+            source.spec,
+            backend.planned_model_bytes(
+                source.spec, {name: source.tensor_kind(name) for name in _used_tensors(source)}
+            ),
             backend,
-            free_bytes=free_bytes,
+            free_bytes=available_bytes() + freed_bytes if memory is None else memory.free_bytes,
+            reserve_bytes=RESERVE_BYTES if memory is None else memory.reserve_bytes,
             default_context=DEFAULT_CONTEXT_TOKENS,
             context_tokens=self._options.context_tokens,
-            max_batch_tokens=self._max_batch_tokens,
+            max_batch_tokens=self._prefill_chunk(backend) + MAX_RUNNING,
         )
 
+    def _prefill_chunk(self, backend: Backend) -> int:
+        return self._options.prefill_chunk or backend.prefill_chunk
+
     @property
-    def _max_batch_tokens(self) -> int:
-        return self._options.prefill_chunk + MAX_RUNNING
+    def device(self) -> str:
+        """What will hold it: "cpu", or a GPU's name for locks."""
+        return self.memory.device
 
     def load(
         self, on_progress: Callable[[float], None] | None = None, should_stop: Callable[[], bool] | None = None
@@ -121,22 +165,25 @@ class PlannedModel:
         """
         backend, plan, spec = self._backend, self.memory, self._source.spec
         assert backend is not None, "a model is loaded once, and not after it was closed"
+        prefill_chunk = self._prefill_chunk(backend)
         try:
+            backend.begin_load(plan.weight_bytes)
             decoder = Decoder(spec, backend, load_weights(self._source, backend, on_progress, should_stop))
-            backend.allocate(spec, inv_freq(spec), plan.num_pages, self._max_batch_tokens)
+            backend.allocate(spec, inv_freq(spec), plan.num_pages, prefill_chunk + MAX_RUNNING)
+            runner = _runner(decoder, backend)
             self._backend = None
         finally:
             self.close()
         sizes = EngineSizes(
             num_pages=plan.num_pages,
             context_tokens=plan.context_tokens,
-            prefill_chunk=self._options.prefill_chunk,
+            prefill_chunk=prefill_chunk,
             max_running=MAX_RUNNING,
             weight_bytes=plan.weight_bytes,
             kv_bytes=plan.kv_bytes,
             vocab_size=spec.vocab_size,
         )
-        return Engine(HostRunner(decoder), backend, self._tokenizer, sizes, name=self.name)
+        return Engine(runner, backend, self._tokenizer, sizes, name=self.name)
 
     def close(self) -> None:
         """Closes the file, and the backend unless an engine has it."""
@@ -144,6 +191,15 @@ class PlannedModel:
         if self._backend is not None:
             self._backend.close()
             self._backend = None
+
+
+def _runner(decoder: Decoder, backend: Backend) -> Runner:
+    """What computes the backend's steps."""
+    if backend.device == "cpu":
+        return HostRunner(decoder)
+    from inference.engine.decode_graph import DeviceRunner
+
+    return DeviceRunner(decoder, backend)
 
 
 def _used_tensors(source: ModelSource) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inference.backends.backend import PAGE_SIZE, Backend
@@ -15,23 +14,30 @@ RESERVE_BYTES = 192 * 1024**2
 LEAST_CONTEXT_TOKENS = 512
 """A context that no longer holds an action's prompt with a paragraph is no help."""
 
-Tensors = Iterable[tuple[str, tuple[int, ...]]]
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Sizes in bytes; `context_tokens` is what one request can have, and `num_pages` what all share."""
+    """Sizes in bytes; `context_tokens` is what one request can have, and `num_pages` what all share.
+
+    `device` is the backend's: what the memory belongs to.
+    """
 
     weight_bytes: int
     kv_bytes: int
     workspace_bytes: int
     reserve_bytes: int
     context_tokens: int
+    device: str = "cpu"
 
     @property
     def total_bytes(self) -> int:
         """All of it."""
         return self.weight_bytes + self.kv_bytes + self.workspace_bytes + self.reserve_bytes
+
+    @property
+    def place(self) -> str:
+        """Where it lies, for a sentence; "" is the machine's memory."""
+        return "" if self.device == "cpu" else "on the GPU"
 
     @property
     def num_pages(self) -> int:
@@ -41,30 +47,32 @@ class MemoryPlan:
 
 def plan_memory(
     spec: ModelSpec,
-    tensors: Tensors,
+    weight_bytes: int,
     backend: Backend,
     *,
     free_bytes: int,
     default_context: int,
     context_tokens: int | None = None,
     max_batch_tokens: int = 256,
+    reserve_bytes: int = RESERVE_BYTES,
 ) -> MemoryPlan:
     """A plan that fits.
 
     Args:
-        tensors: kind and shape of every tensor of the model.
+        weight_bytes: of all weights, as they will lie on the device.
         free_bytes: what is free now, and what a resident model would give back.
         default_context: where `context_tokens` is None, the largest context up to this one is taken.
         context_tokens: this context, rounded up to whole pages and cut to what the model was trained for, and no
             smaller one.
         max_batch_tokens: most tokens of a step.
+        reserve_bytes: what is needed beside.
 
     Raises:
         OutOfMemoryError: it does not fit; the message says what would.
         InvalidRequestError: `context_tokens` is less than a page.
     """
-    weights = sum(backend.planned_weight_bytes(kind, shape) for kind, shape in tensors)
-    fixed = MemoryPlan(weights, 0, backend.planned_workspace_bytes(spec, max_batch_tokens), RESERVE_BYTES, 0)
+    workspace = backend.planned_workspace_bytes(spec, max_batch_tokens)
+    fixed = MemoryPlan(weight_bytes, 0, workspace, reserve_bytes, 0)
     page_bytes = backend.planned_kv_page_bytes(spec)
     fitting = min(spec.max_context, max(0, free_bytes - fixed.total_bytes) // page_bytes * PAGE_SIZE)
     if context_tokens is None:
@@ -75,9 +83,9 @@ def plan_memory(
         if context_tokens < PAGE_SIZE:
             raise InvalidRequestError(f"The context is {context_tokens} tokens, but it must be {PAGE_SIZE} or more.")
         context = min(pages_for(context_tokens) * PAGE_SIZE, spec.max_context)
-    plan = MemoryPlan(weights, pages_for(context) * page_bytes, fixed.workspace_bytes, RESERVE_BYTES, context)
+    plan = MemoryPlan(weight_bytes, pages_for(context) * page_bytes, workspace, reserve_bytes, context, backend.device)
     if plan.total_bytes > free_bytes:
-        raise OutOfMemoryError(plan.total_bytes, free_bytes, _cure(fitting))
+        raise OutOfMemoryError(plan.total_bytes, free_bytes, _cure(fitting), plan.place)
     return plan
 
 

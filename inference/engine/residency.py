@@ -26,7 +26,7 @@ class Loadable(Protocol):
 
     @property
     def memory(self) -> MemoryPlan:
-        """What it will take."""
+        """What it will take, and of which device."""
         ...
 
     def load(self, on_progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Engine:
@@ -39,14 +39,18 @@ class Loadable(Protocol):
 
 
 class Lock(Protocol):
-    """See device_lock.DeviceLock."""
+    """See device_lock.DeviceLocks."""
 
     def acquire(self, model: str) -> None:
         """Takes it or changes the model's name; ModelResidentError where another process has it."""
         ...
 
+    def settle(self, model: str, device: str) -> None:
+        """Takes the device's instead; ModelResidentError where another process has that."""
+        ...
+
     def release(self) -> None:
-        """Gives it back."""
+        """Gives all back."""
         ...
 
 
@@ -54,11 +58,13 @@ class Residency:
     """Holds the one engine.
 
     Args:
-        plan: opens a model and checks that it fits, given the bytes that the resident one will give back.
+        plan: opens a model and checks that it fits, given the bytes that the resident one will give back, and where.
         notify: gets every change.
     """
 
-    def __init__(self, plan: Callable[[str, int], Loadable], lock: Lock, notify: Callable[[ModelEvent], None]) -> None:
+    def __init__(
+        self, plan: Callable[[str, int, str], Loadable], lock: Lock, notify: Callable[[ModelEvent], None]
+    ) -> None:
         self._plan, self._lock, self._notify = plan, lock, notify
         self._memory: MemoryPlan | None = None
         self.engine: Engine | None = None
@@ -85,7 +91,7 @@ class Residency:
             before_unload()
             self._drop()
         try:
-            self._lock.acquire(model)
+            self._lock.settle(model, planned.memory.device)
         except InferenceError as error:
             planned.close()
             self._fail(model, error)
@@ -114,7 +120,7 @@ class Residency:
         try:
             if self.engine is None:
                 self._lock.acquire(model)
-            return self._plan(model, freed)
+            return self._plan(model, freed, "cpu" if memory is None else memory.device)
         except InferenceError as error:
             if self.engine is None:
                 self._fail(model, error)

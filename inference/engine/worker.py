@@ -52,14 +52,14 @@ class _Pending:
 
 def open_residency(options: EngineOptions, notify: Callable[[ModelEvent], None]) -> Residency:
     """The residency of the real loader. Imports it, so call it on the thread that is to pay for that."""
-    from inference.engine.device_lock import DeviceLock, default_lock_dir
+    from inference.engine.device_lock import DeviceLocks, default_lock_dir
     from inference.engine.loader import PlannedModel
     from inference.engine.residency import Residency
 
-    def plan(name: str, freed_bytes: int) -> PlannedModel:
-        return PlannedModel(name, options, freed_bytes)
+    def plan(name: str, freed_bytes: int, freed_device: str) -> PlannedModel:
+        return PlannedModel(name, options, freed_bytes, freed_device)
 
-    return Residency(plan, DeviceLock(options.lock_dir or default_lock_dir()), notify)
+    return Residency(plan, DeviceLocks(options.lock_dir or default_lock_dir()), notify)
 
 
 class Worker:

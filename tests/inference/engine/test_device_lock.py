@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.engine.device_lock import DeviceLock
+from inference.engine.device_lock import DeviceLock, DeviceLocks
 from inference.errors import InferenceError, ModelResidentError
 
 HOLD = """
@@ -85,3 +85,24 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(InferenceError, match="Make that directory writable"):
         lock.acquire("m")
     assert not lock.is_held
+
+
+def test_a_model_on_a_gpu_is_in_nobodys_way_on_the_host(tmp_path: Path) -> None:
+    first, second = DeviceLocks(tmp_path), DeviceLocks(tmp_path)
+    first.acquire("A")
+    with pytest.raises(ModelResidentError, match="model A on the cpu"):
+        second.acquire("B")
+    first.settle("A", "gpu0")
+    second.acquire("B")
+    with pytest.raises(ModelResidentError, match="model A on the gpu0"):
+        second.settle("B", "gpu0")
+    # What was refused holds nothing; another model in the first one's place keeps the GPU's lock.
+    first.acquire("C")
+    second.acquire("B")
+    second.settle("B", "cpu")
+    with pytest.raises(ModelResidentError, match="model C on the gpu0"):
+        second.settle("B", "gpu0")
+    first.release()
+    second.acquire("B")
+    second.settle("B", "gpu0")
+    second.release()

@@ -25,19 +25,16 @@ SPEC = ModelSpec(
     rms_norm_eps=1e-6,
     rope_theta=10000.0,
 )
-TENSORS = [("q4_k", (100, 1024)), ("f32", (64,))]
 PAGE_BYTES = MIB
 WORKSPACE_BYTES = 50 * MIB
 WEIGHT_BYTES = 100 * 1024 + 64
 
 
 class Sizes:
-    """A backend that only knows sizes: a byte for a weight, a MiB for a page."""
+    """A backend that only knows sizes: a MiB for a page."""
 
     name = "sizes"
-
-    def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
-        return {"q4_k": shape[0] * shape[-1], "f32": shape[0]}[kind]
+    device = "cpu"
 
     def planned_kv_page_bytes(self, spec: ModelSpec) -> int:
         return PAGE_BYTES
@@ -48,7 +45,7 @@ class Sizes:
 
 def plan(free_bytes: int, context_tokens: int | None = None, spec: ModelSpec = SPEC, **changes: int) -> MemoryPlan:
     settings = {"default_context": 8192, "max_batch_tokens": 256, **changes}
-    return plan_memory(spec, TENSORS, Sizes(), free_bytes=free_bytes, context_tokens=context_tokens, **settings)  # type: ignore[arg-type]
+    return plan_memory(spec, WEIGHT_BYTES, Sizes(), free_bytes=free_bytes, context_tokens=context_tokens, **settings)  # type: ignore[arg-type]
 
 
 FIXED = WEIGHT_BYTES + WORKSPACE_BYTES + RESERVE_BYTES

@@ -73,7 +73,7 @@ class Machine:
         self.ended = 0
         self.residency = Residency(self.plan, self, self.events.append)
 
-    def plan(self, name: str, freed_bytes: int) -> FakePlan:
+    def plan(self, name: str, freed_bytes: int, freed_device: str) -> FakePlan:
         if name not in self.sizes:
             raise InferenceError(f"no model {name}")
         free = self.memory - self.used + freed_bytes
@@ -81,6 +81,10 @@ class Machine:
             raise OutOfMemoryError(self.sizes[name], free, "Close something.")
         self.plans.append(FakePlan(self, name))
         return self.plans[-1]
+
+    def settle(self, model: str, device: str) -> None:
+        assert device == "cpu"
+        self.acquire(model)
 
     def acquire(self, model: str) -> None:
         if self.lock_failure is not None:

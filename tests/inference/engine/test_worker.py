@@ -16,7 +16,7 @@ import pytest
 
 from inference.backends.backend import create_backend
 from inference.engine.decoder import LoadStopped
-from inference.engine.device_lock import DeviceLock
+from inference.engine.device_lock import DeviceLock, DeviceLocks
 from inference.engine.engine import Engine
 from inference.engine.memory_plan import MemoryPlan
 from inference.engine.options import EngineOptions
@@ -406,7 +406,7 @@ class StubPlan:
 
 def stub_worker(plan: StubPlan, lock_dir: Path) -> Worker:
     def residency(options: EngineOptions, notify: Callable[[ModelEvent], None]) -> Residency:
-        return Residency(lambda name, freed: plan, DeviceLock(lock_dir), notify)
+        return Residency(lambda name, freed, device: plan, DeviceLocks(lock_dir), notify)
 
     return Worker(EngineOptions(), "stub", residency)
 
