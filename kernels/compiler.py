@@ -3,9 +3,6 @@
 A source and its defines make one cubin for one architecture, named by a hash of the source, all headers, the options
 and the compiler's version: a new version of a source builds anew, an old one is found again, a damaged one is built
 again.
-
-    python -m kernels.compiler            builds every variant that ships and compares it with cuda/resources.toml
-    python -m kernels.compiler --write    builds them and writes that table
 """
 
 from __future__ import annotations
@@ -114,28 +111,37 @@ def build(source: str | Path, arch: str, defines: Mapping[str, int] | None = Non
     Raises:
         CompileError: the compiler is missing, refuses the source, or the cache cannot be written; with its log.
     """
-    path = SOURCE_DIR / source
-    flags = [*_OPTIONS, f"--gpu-architecture={arch}"]
-    flags += [f"-D{name}={int(value)}" for name, value in sorted((defines or {}).items())]
     try:
-        text = path.read_bytes()
-        target = cache_dir() / f"{path.stem}-{arch}-{_key(path.name, text, flags)}{_suffix(arch)}"
+        path, flags, target = _target(source, arch, defines or {})
         found = _cached(target, arch)
         if found is None:
             target.parent.mkdir(parents=True, exist_ok=True)
-            found = _compile(path.name, text, flags, target, arch)
+            found = _compile(path, flags, target, arch)
     except OSError as error:
         raise CompileError(f"The CUDA kernels could not be read or written: {error}.") from error
     return found
+
+
+def find(source: str | Path, arch: str, defines: Mapping[str, int] | None = None) -> CompiledModule | None:
+    """What `build` would find in the cache, None where it would have to compile."""
+    return _cached(_target(source, arch, defines or {})[2], arch)
+
+
+def _target(source: str | Path, arch: str, defines: Mapping[str, int]) -> tuple[Path, list[str], Path]:
+    """(source, flags, where the cache has or will have what they make)."""
+    path = SOURCE_DIR / source
+    flags = [*_OPTIONS, f"--gpu-architecture={arch}"]
+    flags += [f"-D{name}={int(value)}" for name, value in sorted(defines.items())]
+    return path, flags, cache_dir() / f"{path.stem}-{arch}-{_key(path, flags)}{_suffix(arch)}"
 
 
 def _suffix(arch: str) -> str:
     return ".ptx" if arch.startswith("compute") else ".cubin"
 
 
-def _key(name: str, text: bytes, flags: list[str]) -> str:
-    key = hashlib.sha256("\0".join((name, str(nvrtc_version()), *flags)).encode())
-    key.update(text)
+def _key(path: Path, flags: list[str]) -> str:
+    key = hashlib.sha256("\0".join((path.name, str(nvrtc_version()), *flags)).encode())
+    key.update(path.read_bytes())
     for header in sorted(SOURCE_DIR.glob("*.cuh")):
         key.update(header.name.encode() + b"\0" + header.read_bytes())
     return key.hexdigest()[:20]
@@ -158,8 +164,8 @@ def _cached(target: Path, arch: str) -> CompiledModule | None:
     return CompiledModule(image, arch, resources, target)
 
 
-def _compile(name: str, text: bytes, flags: list[str], target: Path, arch: str) -> CompiledModule:
-    image, log = _run_nvrtc(name, text, [*flags, f"-I{SOURCE_DIR}"], arch)
+def _compile(path: Path, flags: list[str], target: Path, arch: str) -> CompiledModule:
+    image, log = _run_nvrtc(path.name, path.read_bytes(), [*flags, f"-I{SOURCE_DIR}"], arch)
     resources = parse_resources(log)
     sidecar = {
         "sha256": hashlib.sha256(image).hexdigest(),

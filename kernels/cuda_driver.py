@@ -31,6 +31,7 @@ _CURES = {
     209: "The compiled kernel does not fit this GPU: delete the cache of kernels",
     218: "Update NVIDIA's driver: it is older than the compiler of the kernels",
     222: "Update NVIDIA's driver: it is older than the compiler of the kernels",
+    716: "A kernel was given an address that is not aligned, a bug; start the app again",
     700: "A kernel read or wrote outside its memory, a bug; start the app again",
     719: "A kernel failed, a bug or a fault of the GPU; start the app again",
     802: "The GPU is not ready yet: try again",
@@ -96,6 +97,7 @@ class Device:
         driver: the bindings' module, for their constants and types.
         driver_version: newest CUDA version that the driver runs, 12080.
         context_bytes: what the context took of the GPU's memory; 0 where that cannot be told.
+        checks_every_launch: each launch is checked against its kernel's contract, not only the first of a size.
         allocated_bytes, peak_bytes: device memory taken from the driver by `allocate`, in whole blocks.
     """
 
@@ -110,6 +112,7 @@ class Device:
         """
         self.driver = _driver()
         self.memory_limit_bytes = memory_limit_bytes
+        self.checks_every_launch = False
         self._open = False
         handle = self.call("cuDeviceGet", ordinal)
         self._handle = handle
@@ -234,6 +237,7 @@ class Device:
 
         Raises:
             CompileError: it cannot be built.
+            ContractError: its header is not complete.
             DeviceError: it cannot be loaded.
         """
         variant = tuple(sorted(defines.items()))
@@ -243,7 +247,7 @@ class Device:
             if module is None:
                 built = compiler.build(source, compiler.arch_for(self.capability), defines)
                 module = self._modules[source, variant] = self.call("cuModuleLoadData", built.image)
-            kernel = self._kernels[source, name, variant] = Kernel(self, module, source, name)
+            kernel = self._kernels[source, name, variant] = Kernel(self, module, source, name, defines)
         return kernel
 
     def new_stream(self) -> Stream:

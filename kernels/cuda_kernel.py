@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from ctypes import addressof, c_void_p
 from typing import TYPE_CHECKING, Any
 
+from kernels.contracts import contract_of
 from kernels.errors import DeviceError
 
 if TYPE_CHECKING:
@@ -27,12 +29,15 @@ class Kernel:
         shared_bytes: static shared memory of each block.
     """
 
-    def __init__(self, device: Device, module: Any, source: str, name: str) -> None:
+    def __init__(self, device: Device, module: Any, source: str, name: str, defines: Mapping[str, int]) -> None:
         """Finds a kernel in a loaded module. Raises DeviceError where there is none of that name."""
         self.name = name
         self._device = device
         self._source = source
+        self._defines = defines
         self._function = device.call("cuModuleGetFunction", module, name.encode())
+        self._contract = contract_of(source, name)
+        self._structure: type[ctypes.Structure] | None = None
         self._launch = device.driver.cuLaunchKernelEx
         self._configurations: dict[tuple[Any, ...], Any] = {}
         self.registers = self._attribute("NUM_REGS")
@@ -65,6 +70,8 @@ class Kernel:
     ) -> None:
         """Queues the kernel; `arguments` is copied.
 
+        The first launch of each size is checked against the kernel's contract.
+
         Args:
             grid: blocks along x, or along x, y, z.
             block: threads of a block.
@@ -74,15 +81,24 @@ class Kernel:
                 wait_for_previous().
 
         Raises:
+            ContractError: the arguments are not what the kernel requires.
             DeviceError: the driver refuses; errors of a running kernel show up in a later call.
         """
         key = (grid, block, shared_bytes, stream, overlap)
         configuration = self._configurations.get(key)
-        if configuration is None:
-            configuration = self._configure(*key)
+        if configuration is None or self._device.checks_every_launch:
+            self.check(arguments)
+            configuration = configuration or self._configure(*key)
         parameter = c_void_p(addressof(arguments))
         if self._launch(configuration, self._function, addressof(parameter), 0)[0]:
             self._launch_again(configuration, parameter)
+
+    def check(self, arguments: ctypes.Structure) -> None:
+        """Raises ContractError where `arguments` is not what the header of the source requires."""
+        if type(arguments) is not self._structure:
+            self._contract.check_structure(type(arguments))
+            self._structure = type(arguments)
+        self._contract.check(arguments, self._defines)
 
     def _launch_again(self, configuration: Any, parameter: c_void_p) -> None:
         """Works in a thread that had no context yet, else says why the launch failed."""

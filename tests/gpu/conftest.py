@@ -33,6 +33,7 @@ def device() -> Iterator[Device]:
         opened = Device()
     except DeviceError as error:
         pytest.skip(f"no GPU: {error.reason}")
+    opened.checks_every_launch = True
     yield opened
     opened.close()
 

@@ -1,0 +1,168 @@
+"""What every shipped kernel needs of an SM, on each architecture: cuda/resources.toml, and the gate that holds to it.
+
+    python -m kernels.resource_table            builds all variants and compares them with the table
+    python -m kernels.resource_table --write    builds them and writes the table
+    python -m kernels.resource_table --here     builds them for this machine's GPU only, so that the app starts at once
+
+No GPU is needed, except for the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import multiprocessing
+import os
+import sys
+import tomllib
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from kernels import compiler
+from kernels.errors import KernelError
+from kernels.variants import VARIANTS, Defines
+
+TABLE = compiler.SOURCE_DIR / "resources.toml"
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+NO_SPILLS = "sm_86"
+"""The architecture of the small GPUs that the kernels are made for."""
+
+_HEAD = """\
+# Registers of a thread, bytes of static shared memory of a block, bytes that each thread spills and reloads.
+# Written by: python -m kernels.resource_table --write
+"""
+
+
+class Job(NamedTuple):
+    """One compilation."""
+
+    source: str
+    defines: Defines
+    arch: str
+
+
+class Needs(NamedTuple):
+    """One entry of the table."""
+
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+
+
+Table = dict[str, dict[str, Needs]]
+"""{"matvec.cu BITS=4: matvec": {"sm_86": needs}}."""
+
+
+def compiler_version() -> str:
+    """The compiler's version, as exact as can be told."""
+    try:
+        return importlib.metadata.version("nvidia-cuda-nvrtc-cu12")
+    except importlib.metadata.PackageNotFoundError:
+        return ".".join(str(part) for part in compiler.nvrtc_version())
+
+
+def jobs(archs: Iterable[str] = ARCHS) -> list[Job]:
+    """All that ships, for these architectures."""
+    return [Job(source, defines, arch) for source in VARIANTS for defines in VARIANTS[source] for arch in archs]
+
+
+def build_all(wanted: list[Job]) -> Table:
+    """Builds in as many processes as there are cores what the cache lacks.
+
+    Raises:
+        CompileError: the compiler is missing or refuses a source.
+    """
+    missing = [job for job in wanted if compiler.find(job.source, job.arch, job.defines) is None]
+    workers = min(os.cpu_count() or 1, len(missing), 60)
+    if workers > 1:
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(_build, missing))
+    table: Table = {}
+    for job in wanted:
+        module = compiler.build(job.source, job.arch, job.defines)
+        variant = "".join(f" {name}={value}" for name, value in sorted(job.defines.items()))
+        for kernel, needs in module.resources.items():
+            entry = Needs(needs.registers, needs.shared_bytes, needs.spill_bytes)
+            table.setdefault(f"{job.source}{variant}: {kernel}", {})[job.arch] = entry
+    return table
+
+
+def _build(job: Job) -> None:
+    compiler.build(job.source, job.arch, job.defines)
+
+
+def write_table(table: Table, path: Path = TABLE) -> None:
+    """Writes the table, one kernel a line."""
+    lines = [_HEAD + f'nvrtc = "{compiler_version()}"\n', "[kernels]"]
+    for name in sorted(table):
+        entries = ", ".join(f"{arch} = {list(needs)}" for arch, needs in table[name].items())
+        lines.append(f'"{name}" = {{ {entries} }}')
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+
+
+def read_table(path: Path = TABLE) -> tuple[str, Table]:
+    """(version of the compiler that it was made with, table)."""
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    kernels = content["kernels"].items()
+    return content["nvrtc"], {
+        name: {arch: Needs(*needs) for arch, needs in entries.items()} for name, entries in kernels
+    }
+
+
+def spills(table: Table, arch: str = NO_SPILLS) -> list[str]:
+    """Kernels that spill registers there."""
+    return [name for name, entries in table.items() if arch in entries and entries[arch].spill_bytes]
+
+
+def differences(built: Table, committed: Table, same_compiler: bool) -> list[str]:
+    """What the committed table has wrong. Another version of the compiler may need other numbers."""
+    found = [f"{name} is not in the table" for name in sorted(built.keys() - committed.keys())]
+    found += [f"{name} is in the table but does not ship" for name in sorted(committed.keys() - built.keys())]
+    if same_compiler:
+        for name in sorted(built.keys() & committed.keys()):
+            for arch, needs in built[name].items():
+                if needs != committed[name].get(arch):
+                    found.append(f"{name}, {arch}: {needs}; the table has {committed[name].get(arch)}")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit status: 1 where the table is wrong, a kernel spills, or nothing can be built."""
+    parser = argparse.ArgumentParser(prog="python -m kernels.resource_table", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the table instead of comparing with it")
+    parser.add_argument("--here", action="store_true", help="build for this machine's GPU only")
+    options = parser.parse_args(arguments)
+    try:
+        if options.here:
+            return _build_here()
+        built = build_all(jobs())
+        version, committed = read_table() if TABLE.exists() else ("", {})
+        problems = [f"{name} spills registers on {NO_SPILLS}" for name in spills(built)]
+        if options.write:
+            write_table(built)
+        else:
+            problems += differences(built, committed, version == compiler_version())
+    except KernelError as error:
+        problems = [str(error)]
+    sys.stdout.write("".join(f"{problem}\n" for problem in problems) or "All kernels are as they should be.\n")
+    return 1 if problems else 0
+
+
+def _build_here() -> int:
+    from kernels.cuda_driver import Device
+
+    device = Device()
+    try:
+        wanted = jobs([compiler.arch_for(device.capability)])
+        name = device.name
+    finally:
+        device.close()
+    build_all(wanted)
+    sys.stdout.write(f"{len(wanted)} modules are built for {name}.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
