@@ -137,7 +137,8 @@ def _empty_matrix(of_format: QuantFormat, rows: int, columns: int) -> QuantizedM
 
 
 def _half(values: NDArray[Any]) -> Floats:
-    return np.clip(values, -LARGEST, LARGEST).astype(np.float16).astype(np.float32)
+    halves: NDArray[np.float16] = np.clip(values, -LARGEST, LARGEST).astype(np.float16)
+    return halves.astype(np.float32)
 
 
 def _add(terms: Floats) -> Floats:

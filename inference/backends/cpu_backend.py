@@ -29,6 +29,8 @@ from inference.models.model_spec import ModelSpec
 from kernels import cpu_library as lib
 from kernels import layouts
 from kernels.errors import ContractError, KernelError
+from kernels.quant_format import is_quant_format
+from kernels.tile_blocks import ggml_kind, to_ggml
 
 _EXACT_DEPTH = {"q6_k": 5.3, "q8_0": 7.6}
 """By the kind of the head: logits are exact where the token's probability is more than e^-depth (0.5 % and 0.05 %) for
@@ -36,7 +38,10 @@ certain, and in practice down to a fiftieth of that. The best one always is."""
 
 
 def _file_matrix(tensor: WeightTensor) -> lib.FileMatrix:
-    return lib.FileMatrix(tensor.kind, tensor.shape[0], tensor.shape[1], tensor.data)
+    kind, data = tensor.kind, tensor.data
+    if is_quant_format(kind):
+        kind, data = to_ggml(kind, data, tensor.shape)
+    return lib.FileMatrix(kind, tensor.shape[0], tensor.shape[1], data)
 
 
 def _float_vector(tensor: WeightTensor) -> FloatArray:
@@ -105,7 +110,9 @@ class CpuBackend:
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
         """See Backend. Vectors are float32."""
-        return 4 * shape[0] if len(shape) == 1 else layouts.packed_bytes(kind, shape[0], shape[1])
+        if len(shape) == 1:
+            return 4 * shape[0]
+        return layouts.packed_bytes(ggml_kind(kind) if is_quant_format(kind) else kind, shape[0], shape[1])
 
     def planned_kv_page_bytes(self, spec: ModelSpec) -> int:
         """See Backend. float16."""

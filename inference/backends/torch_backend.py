@@ -26,7 +26,9 @@ from inference.backends.backend import HOST_PREFILL_CHUNK, PAGE_SIZE, Batch, sum
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
+from kernels.quant_format import TILE_ROWS, is_quant_format
 from kernels.reference import dequantize
+from kernels.tile_blocks import ggml_kind, to_ggml
 
 INT4_GROUP = 32
 INT4_KINDS = ("q4_0", "q4_1", "q4_k")
@@ -107,8 +109,16 @@ def _int4_linear(x: Tensor, packed: Tensor, scales_zeros: Tensor) -> Tensor:
     return result
 
 
+def _in_blocks(tensor: WeightTensor) -> WeightTensor:
+    """Tiles of a checkpoint as ggml's blocks; any other kind as it is."""
+    if not is_quant_format(tensor.kind):
+        return tensor
+    return WeightTensor(tensor.name, tensor.shape, *to_ggml(tensor.kind, tensor.data, tensor.shape))
+
+
 def _int4_groups(tensor: WeightTensor) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Nibbles (N, K / 2) and scales and zeros (K / 32, N, 2) of a 4-bit tensor, without rounding anything."""
+    tensor = _in_blocks(tensor)
     blocks = tensor.data.reshape(tensor.shape[0], -1, {"q4_0": 18, "q4_1": 20, "q4_k": 144}[tensor.kind])
     head = np.ascontiguousarray(blocks[..., :4]).view("<f2").astype(np.float32)
     if tensor.kind == "q4_k":
@@ -260,6 +270,7 @@ class TorchBackend:
     def embedding_weight(self, tensor: WeightTensor) -> _Table:
         """A table whose rows are read."""
         if self._takes_int4(tensor.kind, tensor.shape):
+            tensor = _in_blocks(tensor)
             return _FileRows(tensor.kind, tensor.data.copy(), tensor.shape[1])
         return _Dense(self._dense(tensor), self._many_dtype)
 
@@ -354,15 +365,19 @@ class TorchBackend:
         self._rotation = None
 
     def _takes_int4(self, kind: str, shape: tuple[int, ...]) -> bool:
+        kind = ggml_kind(kind) if is_quant_format(kind) else kind
         return self._int4 and kind in INT4_KINDS and len(shape) == 2 and shape[0] % INT4_ROWS == 0
 
     def _dense(self, tensor: WeightTensor) -> Tensor:
         # A few rows at a time: a head in float32 beside its bfloat16 would need three times the memory.
         weight = torch.empty(tensor.shape, dtype=self._dtype)
+        # Of tiles a sixteenth of a row of tiles: slices of 512 rows begin and end with whole ones.
+        stored_rows = -(-tensor.shape[0] // TILE_ROWS) * TILE_ROWS if is_quant_format(tensor.kind) else tensor.shape[0]
+        data, row_bytes = tensor.data.reshape(-1), tensor.data.size // stored_rows
         for start in range(0, tensor.shape[0], DENSE_ROWS):
-            data = tensor.data[start : start + DENSE_ROWS]
-            rows = dequantize(tensor.kind, data, (len(data), *tensor.shape[1:]))
-            weight[start : start + len(data)] = torch.from_numpy(rows)
+            count = min(DENSE_ROWS, tensor.shape[0] - start)
+            part = data[start * row_bytes : (start + DENSE_ROWS) * row_bytes]
+            weight[start : start + count] = torch.from_numpy(dequantize(tensor.kind, part, (count, tensor.shape[1])))
         return weight
 
     def _matrix(self, tensor: WeightTensor) -> _Matrix:

@@ -76,7 +76,7 @@ class HuggingFaceSource:
         return found
 
     def _open_weights(self) -> None:
-        for file_path in _weight_files(self.path):
+        for file_path in weight_files(self.path):
             file = SafetensorsFile(file_path)
             self._files.append(file)
             for name, tensor in file.tensors.items():
@@ -91,7 +91,7 @@ class HuggingFaceSource:
                 self._tensors[name] = (file, tensor)
 
 
-def _weight_files(path: Path) -> list[Path]:
+def weight_files(path: Path) -> list[Path]:
     """The weight files of a directory: model.safetensors, or the shards that its index names."""
     single = path / "model.safetensors"
     if single.exists():

@@ -22,6 +22,40 @@ def read_spec(config: Mapping[str, Any], file_name: str) -> ModelSpec:
     return _Config(config, file_name).spec()
 
 
+def config_of(spec: ModelSpec) -> dict[str, Any]:
+    """A config.json from which `read_spec` makes this spec again.
+
+    Per-frequency factors of a GGUF have no place in it; whoever needs them has the spec itself.
+    """
+    rope: dict[str, Any] = {"rope_type": "default", "rope_theta": spec.rope_theta}
+    if spec.rope_scaling is not None:
+        scaling = spec.rope_scaling
+        rope |= {"rope_type": scaling.kind, "factor": scaling.factor}
+        if scaling.kind == "llama3":
+            rope |= {
+                "low_freq_factor": scaling.low_freq_factor,
+                "high_freq_factor": scaling.high_freq_factor,
+                "original_max_position_embeddings": scaling.original_context,
+            }
+    return {
+        "architectures": [next(name for name, kind in CLASSES.items() if kind == spec.architecture)],
+        "model_type": spec.architecture,
+        "num_hidden_layers": spec.num_layers,
+        "hidden_size": spec.hidden_size,
+        "intermediate_size": spec.intermediate_size,
+        "num_attention_heads": spec.num_q_heads,
+        "num_key_value_heads": spec.num_kv_heads,
+        "head_dim": spec.head_dim,
+        "vocab_size": spec.vocab_size,
+        "max_position_embeddings": spec.max_context,
+        "rms_norm_eps": spec.rms_norm_eps,
+        "rope_parameters": rope,
+        "hidden_act": "silu",
+        "attention_bias": spec.qkv_bias,
+        "tie_word_embeddings": spec.tied_head,
+    }
+
+
 class _Config:
     def __init__(self, config: Mapping[str, Any], file_name: str) -> None:
         self._config = config

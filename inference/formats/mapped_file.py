@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,3 +35,23 @@ def map_file(path: Path) -> NDArray[np.uint8]:
         raise ModelNotFoundError(f"{path} cannot be opened: {reason}. Check its permissions.") from error
     # As a plain ndarray: slicing a memmap subclass costs Python code at every view.
     return mapped.view(np.ndarray)
+
+
+def drop_file_pages(array: NDArray[np.uint8]) -> None:
+    """Takes an array's pages out of this process where it is a view of a mapped file; reading maps them again.
+
+    Without it a model would count twice while it loads: once in the file's pages, once packed.
+    """
+    whole: Any = array
+    while whole is not None and not isinstance(whole, np.memmap):
+        whole = getattr(whole, "base", None)
+    if not isinstance(whole, np.memmap) or whole.filename is None or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    mapping: Any = whole.base
+    if not isinstance(mapping, mmap.mmap):
+        return
+    start = array.ctypes.data - whole.ctypes.data
+    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    length = (start + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    if length > 0:
+        mapping.madvise(mmap.MADV_DONTNEED, first, length)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from inference.errors import ModelFormatError, ModelNotFoundError
+from inference.formats.checkpoint import CheckpointSource
+from inference.formats.checkpoint_manifest import is_checkpoint
 from inference.formats.gguf import GgufSource
 from inference.formats.huggingface import HuggingFaceSource
 from inference.formats.model_source import ModelSource
 
 
 def open_model(path: Path) -> ModelSource:
-    """Opens a .gguf file or a Hugging Face directory and checks it as a whole; weights are not read.
+    """Opens a .gguf file, a checkpoint or a Hugging Face directory and checks it as a whole; weights are not read.
 
     A directory that holds no config.json but exactly one .gguf file opens that file.
 
@@ -25,11 +27,14 @@ def open_model(path: Path) -> ModelSource:
     if not path.is_dir():
         return GgufSource(path)
     try:
+        is_our_own = is_checkpoint(path)
         has_config, files = (path / "config.json").exists(), sorted(path.glob("*.gguf"))
     except OSError as error:
         raise ModelNotFoundError(
             f"The directory {path} cannot be read ({error.strerror}). Check its permissions."
         ) from error
+    if is_our_own:
+        return CheckpointSource(path)
     if has_config:
         return HuggingFaceSource(path)
     if len(files) == 1:

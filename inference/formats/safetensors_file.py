@@ -44,8 +44,8 @@ class SafetensorsFile:
         tensors: by name, in the order of the table.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Maps the file and checks its table.
+    def __init__(self, path: Path, takes_bytes: bool = False) -> None:
+        """Maps the file and checks its table; `takes_bytes`: tensors of type U8 too, which become "u8".
 
         Raises:
             ModelFormatError: truncated, hostile or no safetensors file.
@@ -53,6 +53,7 @@ class SafetensorsFile:
             ModelNotFoundError: no such file.
         """
         self.path = path
+        self._kinds = {**_KINDS, "U8": ("u8", 1)} if takes_bytes else _KINDS
         self._bytes: NDArray[np.uint8] | None = map_file(path)
         size = self._bytes.size
         if size < 8:
@@ -90,14 +91,14 @@ class SafetensorsFile:
         shape, offsets, dtype = _sizes(entry.get("shape")), _sizes(entry.get("data_offsets")), entry.get("dtype")
         if shape is None or offsets is None or len(offsets) != 2 or len(shape) > 8:
             self._fail(f"the tensor {name!r} has no sound shape and offsets")
-        if dtype not in _KINDS:
+        if dtype not in self._kinds:
             if dtype in _OTHER_TYPES:
                 raise UnsupportedModelError(
-                    f"{self.path.name} stores {name!r} as {dtype}, but this engine takes {', '.join(_KINDS)}."
+                    f"{self.path.name} stores {name!r} as {dtype}, but this engine takes {', '.join(self._kinds)}."
                     " Take the model's original weights, not a quantized copy."
                 )
             self._fail(f"the tensor {name!r} has the unknown type {str(dtype)[:40]!r}")
-        kind, value_bytes = _KINDS[dtype]
+        kind, value_bytes = self._kinds[dtype]
         begin, end = offsets
         num_bytes = math.prod(shape) * value_bytes
         if end - begin != num_bytes:

@@ -1,0 +1,1 @@
+"""From weights of any source to a checkpoint: which bits each matrix gets, and how its weights are rounded."""
