@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from inference.backends import cpu_memory, cpu_self_check
 from inference.backends.backend import HOST_PREFILL_CHUNK, Batch, sum_of_weights
-from inference.backends.cpu_memory import FloatArray, StepMemory
+from inference.backends.cpu_memory import FloatArray, StepMemory, float_vector
 from inference.backends.cpu_program import ProgramNotes
 from inference.errors import BackendUnavailableError
 from inference.formats.mapped_file import drop_file_pages
@@ -42,18 +42,6 @@ def _file_matrix(tensor: WeightTensor) -> lib.FileMatrix:
     if is_quant_format(kind):
         kind, data = to_ggml(kind, data, tensor.shape)
     return lib.FileMatrix(kind, tensor.shape[0], tensor.shape[1], data)
-
-
-def _float_vector(tensor: WeightTensor) -> FloatArray:
-    """A vector of float32, float16 or bfloat16 as float32; always a copy."""
-    data = np.ascontiguousarray(tensor.data).reshape(-1)
-    if tensor.kind == "f32":
-        return data.view(np.float32).copy()
-    if tensor.kind == "f16":
-        return data.view(np.float16).astype(np.float32)
-    if tensor.kind == "bf16":
-        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    raise ContractError(f"The kind of {tensor.name} is {tensor.kind!r}, but a vector must be f32, f16 or bf16.")
 
 
 class CpuBackend:
@@ -110,9 +98,8 @@ class CpuBackend:
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
         """See Backend. Vectors are float32."""
-        if len(shape) == 1:
-            return 4 * shape[0]
-        return layouts.packed_bytes(ggml_kind(kind) if is_quant_format(kind) else kind, shape[0], shape[1])
+        stored = ggml_kind(kind) if is_quant_format(kind) else kind
+        return 4 * shape[0] if len(shape) == 1 else layouts.packed_bytes(stored, shape[0], shape[1])
 
     def planned_kv_page_bytes(self, spec: ModelSpec) -> int:
         """See Backend. float16."""
@@ -126,11 +113,11 @@ class CpuBackend:
 
     def vector(self, tensor: WeightTensor) -> FloatArray:
         """See Backend."""
-        return _float_vector(tensor)
+        return float_vector(tensor)
 
     def linear_weight(self, parts: Sequence[WeightTensor], biases: Sequence[WeightTensor] = ()) -> lib.PackedLinear:
         """See Backend."""
-        matrices, vectors = [_file_matrix(part) for part in parts], [_float_vector(bias) for bias in biases]
+        matrices, vectors = [_file_matrix(part) for part in parts], [float_vector(bias) for bias in biases]
         packed = lib.pack_linear(self._library, self._pool, self._arena, matrices, vectors)
         for part in parts:
             drop_file_pages(part.data)

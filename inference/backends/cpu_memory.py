@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.backends.backend import PAGE_SIZE, Batch
+from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
 from kernels import cpu_library as lib
 from kernels import layouts
@@ -47,6 +48,18 @@ def workspace_bytes(spec: ModelSpec, max_batch_tokens: int, threads: int) -> int
     sizes = layouts.workspace_sizes(max_batch_tokens, _max_k(spec), spec.num_kv_heads, spec.head_dim)
     floats = max_batch_tokens * sum(_widths(spec).values()) + min(_LOGIT_ROWS, max_batch_tokens) * spec.vocab_size
     return sizes.total(threads) + 4 * floats + layouts.head_bytes(spec.vocab_size, spec.hidden_size)
+
+
+def float_vector(tensor: WeightTensor) -> FloatArray:
+    """A vector of float32, float16 or bfloat16 as float32; always a copy."""
+    data = np.ascontiguousarray(tensor.data).reshape(-1)
+    if tensor.kind == "f32":
+        return data.view(np.float32).copy()
+    if tensor.kind == "f16":
+        return data.view(np.float16).astype(np.float32)
+    if tensor.kind == "bf16":
+        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    raise ContractError(f"The kind of {tensor.name} is {tensor.kind!r}, but a vector must be f32, f16 or bf16.")
 
 
 class StepMemory:
