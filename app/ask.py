@@ -10,7 +10,7 @@ from typing import Any
 from app.actions import ActionRegistry
 from app.answer_printer import AnswerPrinter, engine_events
 from app.ask_channel import ask_running
-from app.engine_setup import load_settings, open_worker, user_languages
+from app.engine_setup import EngineChoice, load_settings, open_worker, user_languages
 from app.instance import InstanceError
 from app.terminal_errors import UsageError
 from inference.request import GenerationRequest, Message, Priority, SamplingParams
@@ -79,11 +79,12 @@ def build_request(text: str, action: str, system: str, sampling: Mapping[str, An
     return dataclasses.replace(request, sampling=dataclasses.replace(request.sampling, **sampling))
 
 
-def answer(request: GenerationRequest, model: str, stats: bool) -> None:
+def answer(request: GenerationRequest, model: str, stats: bool, choice: EngineChoice | None = None) -> None:
     """Prints the answer of the running app, or where none runs of an engine of this process.
 
     Args:
         model: "" for the running app's, or the default.
+        choice: how the engine is to be built; the running app, whose engine is there, is then not asked.
 
     Raises:
         InferenceError: see AnswerPrinter.print_answer.
@@ -91,12 +92,12 @@ def answer(request: GenerationRequest, model: str, stats: bool) -> None:
     """
     printer = AnswerPrinter(sys.stdout, sys.stderr)
     try:
-        events = ask_running(request, model)
+        events = ask_running(request, model) if choice is None else None
         done = printer.print_answer(events) if events is not None else None
     except InstanceError as error:
         raise UsageError(str(error)) from error
     if done is None:
-        worker = open_worker(model)
+        worker = open_worker(model) if choice is None else open_worker(model, choice)
         try:
             done = printer.print_answer(engine_events(worker, request))
         finally:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from app.actions import ActionRegistry
+from app.byte_size import byte_size
 from app.language import Languages
 from app.paths import settings_file
 from app.setting_registry import setting_registry
@@ -35,14 +37,25 @@ def user_languages(settings: Settings) -> Languages:
     return Languages.resolve(settings.text("language.first"), settings.text("language.second"), system_locale())
 
 
-def engine_options(settings: Settings) -> EngineOptions:
-    """What the settings say about the engine."""
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """What the command line says about the engine in place of the settings; "" and None leave it to them."""
+
+    backend: str = ""
+    vram_bytes: int | None = None
+
+
+def engine_options(settings: Settings, choice: EngineChoice | None = None) -> EngineOptions:
+    """What the settings, or the command line before them, say about the engine."""
     from inference.engine.options import EngineOptions
 
+    choice = choice or EngineChoice()
+    vram = settings.text("engine.vram")
     return EngineOptions(
-        backend=settings.text("engine.backend"),
+        backend=choice.backend or settings.text("engine.backend"),
         threads=settings.integer("engine.threads") or None,
         context_tokens=settings.integer("model.context_tokens"),
+        vram_bytes=choice.vram_bytes or (byte_size(vram) if vram else None),
     )
 
 
@@ -55,16 +68,18 @@ def chosen_model(settings: Settings, model: str = "") -> str:
     return model or settings.text("model.default") or default_model(psutil.virtual_memory().total)
 
 
-def build_engine(settings: Settings, model: str = "") -> tuple[Worker, Callable[[], str]]:
+def build_engine(
+    settings: Settings, model: str = "", choice: EngineChoice | None = None
+) -> tuple[Worker, Callable[[], str]]:
     """An engine on a thread of its own, and what tells which model it loads by default."""
     from inference.engine.worker import Worker
 
     def default_model() -> str:
         return chosen_model(settings, model)
 
-    return Worker(engine_options(settings), default_model), default_model
+    return Worker(engine_options(settings, choice), default_model), default_model
 
 
-def open_worker(model: str = "") -> Worker:
+def open_worker(model: str = "", choice: EngineChoice | None = None) -> Worker:
     """An engine for the terminal; the caller closes it."""
-    return build_engine(load_settings(), model)[0]
+    return build_engine(load_settings(), model, choice)[0]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from app.action import Action
+from app.byte_size import byte_size
 from app.commands import hotkey_setting
 from app.hotkeys import parse
 from app.language import LANGUAGES
@@ -106,14 +107,26 @@ def _model_settings() -> list[Setting]:
             default="auto",
             title={"en": "Engine", "zh": "引擎"},
             help={
-                "en": "What computes: the app's own CPU kernels, or PyTorch where those cannot be built.",
-                "zh": "由什么计算：应用自带的 CPU 内核；无法编译时用 PyTorch。",
+                "en": "What computes: an NVIDIA GPU, the app's CPU kernels, or PyTorch where those cannot be built.",
+                "zh": "由什么计算：NVIDIA GPU、应用自带的 CPU 内核；无法编译时用 PyTorch。",
             },
             choices={
                 "auto": {"en": "The fastest that works here", "zh": "本机可用的最快者"},
+                "cuda": {"en": "NVIDIA GPU", "zh": "NVIDIA GPU"},
                 "cpu": {"en": "CPU kernels", "zh": "CPU 内核"},
                 "torch": {"en": "PyTorch", "zh": "PyTorch"},
             },
+        ),
+        Setting(
+            key="engine.vram",
+            kind="text",
+            default="",
+            title={"en": "GPU memory", "zh": "显存上限"},
+            help={
+                "en": "The most that the engine takes of the GPU's memory, like 3.5GiB. Empty: all that is free.",
+                "zh": "引擎最多使用的显存，例如 3.5GiB。留空则使用全部空闲显存。",
+            },
+            check=_vram,
         ),
         Setting(
             key="engine.threads",
@@ -209,6 +222,12 @@ def _hotkey_settings(actions: Iterable[Action]) -> list[Setting]:
 
 def _hotkey(text: str) -> str:
     return str(parse(text)) if text.strip() else ""
+
+
+def _vram(text: str) -> str:
+    if text:
+        byte_size(text)
+    return text
 
 
 def _endpoint(text: str) -> str:

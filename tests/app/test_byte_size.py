@@ -1,0 +1,29 @@
+"""Sizes as a user writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.byte_size import ByteSizeError, byte_size
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("3.237GiB", int(3.237 * 1024**3)),
+        ("3,5 GiB", 7 * 1024**3 // 2),
+        ("800MB", 800_000_000),
+        (" 2g ", 2 * 1024**3),
+        ("512K", 512 * 1024),
+        ("7", 7),
+        ("7b", 7),
+    ],
+)
+def test_a_size_is_read(text: str, size: int) -> None:
+    assert byte_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "-3GiB", "0GiB", "3 GiB GiB", "0.0001k"])
+def test_what_is_no_size_is_said_so(text: str) -> None:
+    with pytest.raises(ByteSizeError, match="is no size of memory"):
+        byte_size(text)
