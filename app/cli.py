@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.bench.command import bench
 from app.models_cli import models_app
 from app.terminal_errors import UsageError, errors_on_terminal
+
+if TYPE_CHECKING:
+    from app.engine_setup import EngineChoice
 
 app = typer.Typer(
     help="Summarize, translate, rewrite, find to-dos: with a language model on this machine.",
@@ -27,6 +30,12 @@ app.add_typer(models_app, name="models")
 
 ModelOption = Annotated[
     str, typer.Option("--model", "-m", metavar="ID", help="A name out of `deskinfer models list`, or a path.")
+]
+BackendOption = Annotated[
+    str, typer.Option("--backend", metavar="NAME", help="auto, cuda, cpu or torch, in place of the settings.")
+]
+VramOption = Annotated[
+    str, typer.Option("--vram", metavar="SIZE", help="The most to take of the GPU's memory, like 3.5GiB.")
 ]
 
 
@@ -81,25 +90,40 @@ def _send_to_app(command: dict[str, object]) -> None:
         raise UsageError(str(reply["error"]))
 
 
+def _engine_choice(backend: str, vram: str) -> EngineChoice | None:
+    """What the command line says about the engine; None where that is nothing."""
+    if not backend and not vram:
+        return None
+    from app.byte_size import ByteSizeError, byte_size
+    from app.engine_setup import EngineChoice
+
+    try:
+        return EngineChoice(backend, byte_size(vram) if vram else None)
+    except ByteSizeError as error:
+        raise UsageError(str(error)) from error
+
+
 @app.command()
-def run(model: ModelOption = "") -> None:
+def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption = "") -> None:
     """Start the tray app; without a display, show the actions on a sample text here."""
+    with errors_on_terminal():
+        choice = _engine_choice(backend, vram)
     if sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         from app.__main__ import main as start_windows
         from app.engine_setup import build_engine
         from app.instance import is_running
 
-        if model and is_running():
-            message = "The app runs already, with a model of its own. Quit it first to start it with another one."
+        if (model or choice) and is_running():
+            message = "The app runs already, with an engine of its own. Quit it first to start it with another one."
             typer.echo(message, err=True)
             raise typer.Exit(1)
-        raise typer.Exit(start_windows([], partial(build_engine, model=model)))
+        raise typer.Exit(start_windows([], partial(build_engine, model=model, choice=choice)))
     with errors_on_terminal():
         from app.engine_setup import open_worker
         from app.terminal_demo import run_demo
 
         typer.echo("There is no display here, so no tray icon and no hotkeys. This is what they would do:\n", err=True)
-        worker = open_worker(model)
+        worker = open_worker(model) if choice is None else open_worker(model, choice)
         try:
             run_demo(worker, sys.stdout, sys.stderr)
         finally:
@@ -119,6 +143,8 @@ def ask(
     top_p: Annotated[float | None, typer.Option(help="Only the most probable tokens of this share; 1: all.")] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same answer.")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="End the answer after so many tokens.")] = None,
+    backend: BackendOption = "",
+    vram: VramOption = "",
     stats: Annotated[bool, typer.Option("--stats", help="Print tokens and times on standard error.")] = False,
 ) -> None:
     """Ask the model, or run an action on a text. The answer streams to standard output."""
@@ -137,7 +163,7 @@ def ask(
         given = read_text(text or [], clipboard)
         tell_problems(sys.stderr)
         request = build_request(given, action, system, sampling)
-        answer(request, model, stats)
+        answer(request, model, stats, _engine_choice(backend, vram))
 
 
 @app.command()
@@ -149,29 +175,7 @@ def doctor() -> None:
         typer.echo(page())
 
 
-@app.command()
-def bench(
-    model: ModelOption = "",
-    threads: Annotated[int, typer.Option(help="0: as in the settings.")] = 0,
-    backend: Annotated[str, typer.Option(help="auto, cpu or torch.")] = "auto",
-    prompt: Annotated[str, typer.Option(help="Lengths of prompts, tokens.")] = "58,512",
-    depth: Annotated[str, typer.Option(help="Tokens in the cache before decoding.")] = "0,2048",
-    decode: Annotated[int, typer.Option(help="Tokens decoded at each depth.")] = 64,
-    repeat: Annotated[int, typer.Option(help="Measurements of each.")] = 3,
-    peer: Annotated[str, typer.Option(metavar="COMMAND", help="Another engine's, printing JSON lines.")] = "",
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every measurement.")] = None,
-) -> None:
-    """Measure speed and memory, beside another engine in turns if --peer names one."""
-    with errors_on_terminal():
-        from app.bench import numbers, run_bench
-        from app.benchmark import Plan
-
-        plan = Plan(numbers(prompt), numbers(depth), decode, repeat)
-        report = run_bench(model, plan, backend=backend, threads=threads, peer_command=peer)
-        typer.echo("\n".join(report.lines()))
-        if json_file is not None:
-            json_file.write_text(report.as_json(), encoding="utf-8")
-
+app.command()(bench)
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,149 @@
+"""`deskinfer bench`: its options, and what they mean for the run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.terminal_errors import UsageError, errors_on_terminal
+
+if TYPE_CHECKING:
+    from app.bench.peers import Peer
+
+_AUTO = "auto"
+_CPU_DEPTHS = (0, 2048)
+# 32k less the tokens to decode: the context that Qwen2.5 was trained for.
+_GPU_DEPTHS = (0, 2048, 8192, 32512)
+_CPU_PROMPTS, _GPU_PROMPTS = (58, 512), (58, 512, 2048)
+
+
+def bench(
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="ID", help="A name, a path, or random:qwen2.5-3b:w4.")
+    ] = "",
+    backend: Annotated[str, typer.Option(help="auto, cuda, cpu or torch.")] = _AUTO,
+    threads: Annotated[int, typer.Option(help="Of the CPU; 0: as in the settings.")] = 0,
+    prompt: Annotated[str, typer.Option(help="Lengths of prefills, tokens: 58,512,2048.")] = _AUTO,
+    depth: Annotated[str, typer.Option(help="Tokens in the cache before decoding: 0,2048,8192.")] = _AUTO,
+    decode: Annotated[int, typer.Option(help="Tokens decoded at each depth; 0: 128 on a GPU, 64.")] = 0,
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each.")] = 3,
+    loads: Annotated[int, typer.Option(min=1, help="Load the model so often; the first time counts apart.")] = 1,
+    chat: Annotated[bool, typer.Option(help="The protocol's two prompts too.")] = True,
+    peer: Annotated[str, typer.Option(metavar="COMMAND", help="Another engine's, printing JSON lines.")] = "",
+    llama_bench: Annotated[str, typer.Option(metavar="PROGRAM", help="llama.cpp's own benchmark.")] = "",
+    gguf: Annotated[str, typer.Option(metavar="FILE", help="The model that llama-bench loads.")] = "",
+    server: Annotated[str, typer.Option(metavar="URL", help="An OpenAI-compatible server, such as Ollama.")] = "",
+    server_model: Annotated[str, typer.Option(metavar="NAME", help="The server's model.")] = "",
+    transformers: Annotated[
+        str, typer.Option(metavar="DIR", help="Hugging Face's library on this model, 16 bits and NF4.")
+    ] = "",
+    torch_int4: Annotated[bool, typer.Option("--torch-int4", help="PyTorch's 4-bit linear layers, CUDA only.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every measurement.")] = None,
+) -> None:
+    """Measure speed and memory, beside other engines in the same run.
+
+    Prefill and decode at plain lengths, and a system prompt with two prompts in Chinese, 64 new tokens each, always the
+    most probable one. A peer that cannot run is skipped with its reason.
+    """
+    with errors_on_terminal():
+        from app.bench.page import print_page
+        from app.bench.protocol import Plan
+        from app.bench.run import run_bench
+        from app.engine_setup import chosen_model, engine_options, load_settings
+
+        settings = load_settings()
+        on_gpu = expects_gpu(backend)
+        plan = Plan(
+            prompts=numbers(prompt) if prompt != _AUTO else _GPU_PROMPTS if on_gpu else _CPU_PROMPTS,
+            depths=tuple(sorted(numbers(depth))) if depth != _AUTO else _GPU_DEPTHS if on_gpu else _CPU_DEPTHS,
+            decode_tokens=decode or (128 if on_gpu else 64),
+            repeats=repeat,
+            chat=chat,
+        )
+        name = chosen_model(settings, model)
+        options = engine_options(settings)
+        options = dataclasses.replace(options, backend=backend, threads=threads or options.threads)
+        peers = [
+            *_programs(llama_bench, gguf, 0 if on_gpu else options.threads or _cores()),
+            *_server(server, server_model),
+            *_torch(transformers, name if torch_int4 else "", on_gpu),
+        ]
+        report = run_bench(name, options, plan, peers, peer, loads)
+        print_page(report)
+        if json_file is not None:
+            json_file.write_text(report.as_json(), encoding="utf-8")
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Reads "58,512" or "58 512". Raises UsageError."""
+    try:
+        found = tuple(int(word) for word in text.replace(",", " ").split())
+    except ValueError as error:
+        raise UsageError(f'"{text}" is no list of whole numbers. Write it like 58,512.') from error
+    if any(number < 0 for number in found):
+        raise UsageError(f'"{text}" holds a negative number, but lengths are 0 or more.')
+    return found
+
+
+def expects_gpu(backend: str) -> bool:
+    """Whether a run with this backend will use a GPU: then longer contexts are measured."""
+    from app.bench.machine import gpu_lines
+
+    return backend == "cuda" or (backend == _AUTO and bool(gpu_lines()))
+
+
+def _cores() -> int:
+    import psutil
+
+    return psutil.cpu_count(logical=False) or 1
+
+
+def _programs(llama_bench: str, gguf: str, threads: int) -> Iterator[Peer]:
+    if llama_bench:
+        from app.bench.llama_bench import LlamaBench
+
+        yield LlamaBench(llama_bench, gguf, threads)
+
+
+def _server(url: str, model: str) -> Iterator[Peer]:
+    if url:
+        from app.bench.chat_server import ChatServer
+
+        if not model:
+            raise UsageError("A server needs the name of one of its models: --server-model NAME")
+        yield ChatServer(url, model)
+
+
+def _torch(directory: str, int4_model: str, on_gpu: bool) -> Iterator[Peer]:
+    """Peers in processes of their own, with the libraries that they need."""
+    from app.bench.peers import ModulePeer
+
+    device = "--device=cuda" if on_gpu else "--device=cpu"
+    if directory:
+        for name, more in (("HF 16 bits", ()), ("HF NF4", ("--nf4",))):
+            yield ModulePeer(name, "app.bench.transformers_peer", (directory, device, *more))
+    if int4_model:
+        yield ModulePeer("torch int4", "app.bench.torch_int4_peer", tuple(map(str, _matrices(int4_model))))
+
+
+def _matrices(model: str) -> list[str]:
+    """Rows, columns and number of the linear layers of a model, as ROWSxCOLUMNSxNUMBER; the head comes last."""
+    from inference.engine.loader import open_source
+
+    source = open_source(model)
+    try:
+        spec = source.spec
+        layer = (
+            (spec.q_size + 2 * spec.kv_size, spec.hidden_size),
+            (spec.hidden_size, spec.q_size),
+            (2 * spec.intermediate_size, spec.hidden_size),
+            (spec.hidden_size, spec.intermediate_size),
+        )
+        found = [f"{rows}x{columns}x{spec.num_layers}" for rows, columns in layer]
+        return [*found, f"{spec.vocab_size}x{spec.hidden_size}x1"]
+    finally:
+        source.close()

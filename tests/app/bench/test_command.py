@@ -1,0 +1,46 @@
+"""The options of `deskinfer bench`."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.bench import command
+from app.bench.command import expects_gpu, numbers
+from app.terminal_errors import UsageError
+
+
+@pytest.mark.parametrize("text", ["58,512", "58 512", " 58, 512 "])
+def test_numbers(text: str) -> None:
+    assert numbers(text) == (58, 512)
+
+
+@pytest.mark.parametrize("text", ["many", "58,-1", "5.5"])
+def test_numbers_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError):
+        numbers(text)
+
+
+@pytest.mark.parametrize(
+    ("backend", "gpus", "expected"),
+    [("cuda", (), True), ("auto", ("a GPU",), True), ("auto", (), False), ("cpu", ("a GPU",), False)],
+)
+def test_longer_contexts_are_measured_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, backend: str, gpus: tuple[str, ...], expected: bool
+) -> None:
+    monkeypatch.setattr("app.bench.machine.gpu_lines", lambda: gpus)
+    assert expects_gpu(backend) is expected
+
+
+def test_a_server_needs_a_model() -> None:
+    with pytest.raises(UsageError, match="--server-model"):
+        list(command._server("http://localhost:11434", ""))
+
+
+def test_shapes_of_the_linear_layers() -> None:
+    assert command._matrices("random:qwen2.5-3b:w4") == [
+        "2560x2048x36",
+        "2048x2048x36",
+        "22016x2048x36",
+        "2048x11008x36",
+        "151936x2048x1",
+    ]
