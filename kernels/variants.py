@@ -14,4 +14,5 @@ def combinations(**choices: tuple[int, ...]) -> tuple[Defines, ...]:
 
 VARIANTS: dict[str, tuple[Defines, ...]] = {
     "read_rate.cu": ({},),
+    "repack.cu": ({},),
 }
