@@ -34,6 +34,7 @@ _ALLOWED = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.Compare, ast.Eq,
     ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Tuple, ast.Constant, ast.Name, ast.Load,
+    ast.IfExp,
 )  # fmt: skip
 _ENTRY = re.compile(
     r'extern\s+"C"\s+__global__\s+(?:void\s+|__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)+(\w+)\s*\(\s*([^)]*?)\s*\)'
@@ -74,23 +75,17 @@ class Contract:
     def check_structure(self, structure: type[ctypes.Structure]) -> None:
         """Raises ContractError where the fields of a ctypes struct differ from the kernel's in name, order or type."""
         ours = layout_of(structure)
-        if len(ours) == len(self.layout):
-            # An address may be a plain number of 64 bits there.
-            ours = tuple(
-                (name, kind if (kind, theirs) != ("u64", "pointer") else theirs)
-                for (name, kind), (_, theirs) in zip(ours, self.layout, strict=True)
-            )
-        if ours == self.layout:
-            return
         for mine, theirs in zip(ours, self.layout, strict=False):
-            if mine != theirs:
+            as_number = (theirs[0], "u64") if theirs[1] == "pointer" else theirs
+            if mine not in (theirs, as_number):
                 raise ContractError(
                     f"{structure.__name__} has the field {mine[0]} ({mine[1]}) where {self.structure} of {self.source}"
                     f" has {theirs[0]} ({theirs[1]})."
                 )
-        raise ContractError(
-            f"{structure.__name__} has {len(ours)} fields and {self.structure} of {self.source} {len(self.layout)}."
-        )
+        if len(ours) != len(self.layout):
+            raise ContractError(
+                f"{structure.__name__} has {len(ours)} fields and {self.structure} of {self.source} {len(self.layout)}."
+            )
 
     def check(self, arguments: ctypes.Structure, defines: Mapping[str, int]) -> None:
         """Raises ContractError, with the values, where a requirement does not hold."""

@@ -130,8 +130,12 @@ class Device:
         before = self._outside_free_bytes()
         self._context = self.call("cuDevicePrimaryCtxRetain", handle)
         self._open = True
-        self.call("cuCtxSetCurrent", self._context)
-        self.stream = Stream(self)
+        try:
+            self.call("cuCtxSetCurrent", self._context)
+            self.stream = Stream(self)
+        except DeviceError:
+            self._release()
+            raise
         self.context_bytes = max(0, before - self._outside_free_bytes()) if before else 0
         self.peak_bytes = 0
         self._large_bytes = self._small_bytes = 0
@@ -267,5 +271,9 @@ class Device:
             self.stream.close()
         self._kernels.clear()
         self._modules.clear()
+        self._release()
+
+    def _release(self) -> None:
         self._open = False
-        self.call("cuDevicePrimaryCtxRelease", self._handle)
+        with contextlib.suppress(DeviceError):  # what it fails with has been raised before
+            self.call("cuDevicePrimaryCtxRelease", self._handle)

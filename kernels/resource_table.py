@@ -93,7 +93,7 @@ def _build(job: Job) -> None:
     compiler.build(job.source, job.arch, job.defines)
 
 
-def write_table(table: Table, path: Path = TABLE) -> None:
+def write_table(table: Table, path: Path) -> None:
     """Writes the table, one kernel a line."""
     lines = [_HEAD + f'nvrtc = "{compiler_version()}"\n', "[kernels]"]
     for name in sorted(table):
@@ -102,7 +102,7 @@ def write_table(table: Table, path: Path = TABLE) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
-def read_table(path: Path = TABLE) -> tuple[str, Table]:
+def read_table(path: Path) -> tuple[str, Table]:
     """(version of the compiler that it was made with, table)."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     kernels = content["kernels"].items()
@@ -138,10 +138,10 @@ def main(arguments: list[str]) -> int:
         if options.here:
             return _build_here()
         built = build_all(jobs())
-        version, committed = read_table() if TABLE.exists() else ("", {})
+        version, committed = read_table(TABLE) if TABLE.exists() else ("", {})
         problems = [f"{name} spills registers on {NO_SPILLS}" for name in spills(built)]
         if options.write:
-            write_table(built)
+            write_table(built, TABLE)
         else:
             problems += differences(built, committed, version == compiler_version())
     except KernelError as error:
