@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 
+from kernels.contracts import contract_of
 from kernels.cuda_driver import Device
 
 _BLOCK_BYTES = 1 << 30
@@ -50,6 +51,7 @@ def _measure(device: Device) -> float:
         kernel = device.kernel("read_rate.cu", "read_rate")
         blocks = device.sm_count * kernel.max_blocks_per_sm(_THREADS, 0)
         arguments = ReadRateArguments(data.pointer, data.nbytes // 16, out.pointer)
+        contract_of("read_rate.cu", "read_rate").check(arguments, {})
         best = float("inf")
         for _ in range(_REPEATS + 1):
             start_event = device.stream.record(timing=True)

@@ -27,6 +27,7 @@ def bench(
     ] = "",
     backend: Annotated[str, typer.Option(help="auto, cuda, cpu or torch.")] = _AUTO,
     threads: Annotated[int, typer.Option(help="Of the CPU; 0: as in the settings.")] = 0,
+    vram: Annotated[str, typer.Option(metavar="SIZE", help="The most to take of the GPU's memory: 3.237GiB.")] = "",
     prompt: Annotated[str, typer.Option(help="Lengths of prefills, tokens: 58,512,2048.")] = _AUTO,
     depth: Annotated[str, typer.Option(help="Tokens in the cache before decoding: 0,2048,8192.")] = _AUTO,
     decode: Annotated[int, typer.Option(help="Tokens decoded at each depth; 0: 128 on a GPU, 64.")] = 0,
@@ -53,7 +54,7 @@ def bench(
         from app.bench.page import print_page
         from app.bench.protocol import Plan
         from app.bench.run import run_bench
-        from app.engine_setup import chosen_model, engine_options, load_settings
+        from app.engine_setup import EngineChoice, chosen_model, engine_options, load_settings
 
         settings = load_settings()
         on_gpu = expects_gpu(backend)
@@ -65,8 +66,8 @@ def bench(
             chat=chat,
         )
         name = chosen_model(settings, model)
-        options = engine_options(settings)
-        options = dataclasses.replace(options, backend=backend, threads=threads or options.threads)
+        options = engine_options(settings, EngineChoice(backend, vram_bytes(vram)))
+        options = dataclasses.replace(options, threads=threads or options.threads)
         peers = [
             *_programs(llama_bench, gguf, 0 if on_gpu else options.threads or _cores()),
             *_server(server, server_model),
@@ -87,6 +88,16 @@ def numbers(text: str) -> tuple[int, ...]:
     if any(number < 0 for number in found):
         raise UsageError(f'"{text}" holds a negative number, but lengths are 0 or more.')
     return found
+
+
+def vram_bytes(text: str) -> int | None:
+    """Bytes of "3.237GiB"; None for nothing. Raises UsageError."""
+    from app.byte_size import ByteSizeError, byte_size
+
+    try:
+        return byte_size(text) if text else None
+    except ByteSizeError as error:
+        raise UsageError(str(error)) from error
 
 
 def expects_gpu(backend: str) -> bool:

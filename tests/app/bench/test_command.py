@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.bench import command
-from app.bench.command import expects_gpu, numbers
+from app.bench.command import expects_gpu, numbers, vram_bytes
 from app.terminal_errors import UsageError
 
 
@@ -18,6 +18,13 @@ def test_numbers(text: str) -> None:
 def test_numbers_that_are_none(text: str) -> None:
     with pytest.raises(UsageError):
         numbers(text)
+
+
+def test_a_limit_of_memory() -> None:
+    assert vram_bytes("") is None
+    assert vram_bytes("3.5GiB") == 3.5 * 2**30
+    with pytest.raises(UsageError, match="much"):
+        vram_bytes("much")
 
 
 @pytest.mark.parametrize(
