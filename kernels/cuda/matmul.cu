@@ -1,0 +1,335 @@
+// Computes: out = activations x W^T (+ bias), stored, added to a residual, or silu(gate) * up where W stacks gate over up.
+// Arguments: weights, high, low, scales, sums, bias, residual, out, tokens, token_stride, rows, columns, epilogue
+// Requires: tokens >= 1; rows >= 1; columns >= 1; token_stride % 128 == 0; token_stride >= tokens; 0 <= epilogue <= 2;
+//   epilogue != 2 or rows % 32 == 0; epilogue != 1 or residual != 0
+// Launch: (blocks of rows, blocks of tokens) blocks of 32 * ROW_WARPS * TOKEN_WARPS threads, STAGES * STAGE_BYTES of shared
+//   memory; a block takes 32 * ROW_WARPS rows and 8 * TOKEN_WARPS * TOKEN_TILES tokens.
+// Numerics: exact int32 sums over a group of weights, float32 over groups in the order of K: a token's result depends
+//   neither on the other tokens nor on the shape of a block. DIGITS = 1 takes activations rounded to 8 bits.
+// Oracle: the float64 product with QuantizedMatrix.dequantize of kernels/quant_format.py
+// Measured: see the docstring of kernels/matmul.py
+// Source: the tile format of kernels/quant_format.py; a multistage pipeline of asynchronous copies, after CUTLASS' design
+
+// BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, TOKEN_WARPS, TOKEN_TILES, STAGES: the shape of a block.
+// columns is the number before padding, tokens' layout is quantize_rows.cu's. out and residual are float32 (tokens, rows),
+// with epilogue 2 (tokens, rows / 2); residual may be out; bias float32 (rows) or 0.
+//
+// A warp owns 32 rows (two row tiles; with epilogue 2 one of gate and the same one of up) and TOKEN_TILES times 8 tokens.
+// Step j of the tensor cores takes columns 32 j..32 j + 31 of a tile, so that no sum crosses a group: lane 4 g + t takes
+// columns 32 j + 8 t..+7, which lie in the part of lane 4 g + j of the tile. All of a step's operands of activations are
+// 8 consecutive bytes. 16-byte parts of both change places in shared memory so that no two lanes meet in a bank.
+#include "tile.cuh"
+
+struct MatmulArguments {
+  const u8* weights;
+  const i8* high;
+  const i8* low;
+  const float* scales;
+  const float* sums;
+  const float* bias;
+  const float* residual;
+  float* out;
+  u32 tokens, token_stride, rows, columns, epilogue;
+};
+
+#define STORE 0
+#define ADD 1
+#define GATED 2
+
+typedef Tile<BITS, GROUP, MINIMA> Weights;
+
+constexpr int PAIR = 2;  // row tiles of a warp
+constexpr int BLOCK_TILES = PAIR * ROW_WARPS;
+constexpr int BLOCK_TOKENS = 8 * TOKEN_WARPS * TOKEN_TILES;
+constexpr int THREADS = WARP * ROW_WARPS * TOKEN_WARPS;
+constexpr int TILE_CHUNKS = Weights::BYTES / 16;
+constexpr int WEIGHT_CHUNKS = BLOCK_TILES * TILE_CHUNKS;
+constexpr int TOKEN_CHUNKS = BLOCK_TOKENS * TILE_COLUMNS / 16;
+constexpr int SUM_ROWS = MINIMA ? 4 : 0;
+
+// A stage: weights, high digits, low digits, scales of tokens, their sums.
+constexpr int HIGH_AT = WEIGHT_CHUNKS * 16;
+constexpr int LOW_AT = HIGH_AT + TOKEN_CHUNKS * 16;
+constexpr int SCALES_AT = LOW_AT + (DIGITS == 2 ? TOKEN_CHUNKS * 16 : 0);
+constexpr int SUMS_AT = SCALES_AT + BLOCK_TOKENS * 4;
+constexpr int STAGE_BYTES = SUMS_AT + SUM_ROWS * BLOCK_TOKENS * 4;
+
+constexpr int GROUPS = Weights::GROUPS;
+constexpr int STEPS = 4 / GROUPS;  // of the tensor cores in a group
+
+// An integer within 2^22, added to these bits, makes the float 1.5 * 2^23 plus that integer: no conversion.
+// |sum of a group| <= 128 * 128 * 128 = 2^21.
+#define MAGIC_BITS 0x4b400000
+#define MAGIC 12582912.0f
+
+__device__ constexpr int copies(int chunks) { return (chunks + THREADS - 1) / THREADS; }
+
+// Where a 16-byte part of a tile lies in shared memory.
+__device__ __forceinline__ u32 placed(u32 chunk) {
+  constexpr u32 MOVED = BITS == 3 ? 32 : Weights::CODE_BYTES / 16;  // not the top bits of 3-bit codes, nor the scales
+  return chunk < MOVED ? chunk ^ (BITS == 8 ? (chunk >> 3 & 1) | (chunk >> 5 & 1) << 1 : chunk >> 3 & 3) : chunk;
+}
+
+__device__ __forceinline__ u32 word_at(const u8* p) { return *(const u32*)p; }
+
+// Operand a of step `step`: lane 4 g + t takes columns 32 step + 8 t..+7 of rows g and g + 8.
+__device__ __forceinline__ void load_codes(const u8* tile, int step, int g, int t, u32 (&a)[4]) {
+  const u32 lane = 4 * g + step;
+  if constexpr (BITS == 4) {
+    const u32 upper = word_at(tile + placed(lane) * 16 + 4 * t);
+    const u32 lower = word_at(tile + placed(WARP + lane) * 16 + 4 * t);
+    a[0] = upper << 4 & 0xf0f0f0f0u;
+    a[1] = lower << 4 & 0xf0f0f0f0u;
+    a[2] = upper & 0xf0f0f0f0u;
+    a[3] = lower & 0xf0f0f0f0u;
+  } else if constexpr (BITS == 3) {
+    const u8* low = tile + placed(lane) * 16 + 4 * (t >> 1);
+    const uint2 top = *(const uint2*)(tile + 512 + lane * 8);
+    const u32 upper = word_at(low) >> 4 * (t & 1), lower = word_at(low + 8) >> 4 * (t & 1);
+    const u32 upper_top = top.x >> 2 * t, lower_top = top.y >> 2 * t;
+    a[0] = (upper << 5 & 0x60606060u) | (upper_top << 7 & 0x80808080u);
+    a[1] = (lower << 5 & 0x60606060u) | (lower_top << 7 & 0x80808080u);
+    a[2] = (upper << 3 & 0x60606060u) | (upper_top << 6 & 0x80808080u);
+    a[3] = (lower << 3 & 0x60606060u) | (lower_top << 6 & 0x80808080u);
+  } else {
+    const u32 part = WARP * (t >> 1) + lane;
+    const uint2 upper = *(const uint2*)(tile + placed(part) * 16 + 8 * (t & 1));
+    const uint2 lower = *(const uint2*)(tile + placed(2 * WARP + part) * 16 + 8 * (t & 1));
+    a[0] = upper.x, a[1] = lower.x, a[2] = upper.y, a[3] = lower.y;
+  }
+}
+
+// mma_i8 that starts at MAGIC_BITS instead of c.
+__device__ __forceinline__ void mma_i8_first(int (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(MAGIC_BITS));
+#else
+  c[0] = c[1] = c[2] = c[3] = MAGIC_BITS;
+  mma_i8(c, a, b0, b1);
+#endif
+}
+
+// The sums of a group of columns of 16 rows and 8 tokens, biased by MAGIC_BITS.
+__device__ __forceinline__ void multiply_group(int (&c)[4], const u32 (&a)[4][4], const uint4 (&b)[2], int group) {
+#pragma unroll
+  for (int i = 0; i < STEPS; i++) {
+    const int step = group * STEPS + i;
+    const uint4 v = b[step / 2];
+    const u32 b0 = step % 2 ? v.z : v.x, b1 = step % 2 ? v.w : v.y;
+    if (i == 0)
+      mma_i8_first(c, a[step], b0, b1);
+    else
+      mma_i8(c, a[step], b0, b1);
+  }
+}
+
+struct Pipeline {
+  const MatmulArguments& a;
+  u8* shared;
+  u32 k_tiles, token0;
+  u32 weight_offset[copies(WEIGHT_CHUNKS)];  // in units of 16 bytes, of K tile 0
+  u32 token_offset[copies(TOKEN_CHUNKS)];
+
+  // The row tile of a warp's pair; the last one again where there is none.
+  __device__ __forceinline__ u32 row_tile(u32 warp, u32 member) const {
+    const u32 tiles = (a.rows + TILE_ROWS - 1) / TILE_ROWS;
+    const u32 pair = blockIdx.x * ROW_WARPS + warp;
+    if (a.epilogue == GATED) return min(pair, tiles / 2 - 1) + member * (tiles / 2);
+    return min(pair * PAIR + member, tiles - 1);
+  }
+
+  __device__ __forceinline__ Pipeline(const MatmulArguments& arguments, u8* stages) : a(arguments), shared(stages) {
+    k_tiles = (a.columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    token0 = blockIdx.y * BLOCK_TOKENS;
+#pragma unroll
+    for (int i = 0; i < copies(WEIGHT_CHUNKS); i++) {
+      const u32 at = threadIdx.x + i * THREADS, tile = at / TILE_CHUNKS;
+      weight_offset[i] = row_tile(tile / PAIR, tile % PAIR) * k_tiles * TILE_CHUNKS + at % TILE_CHUNKS;
+    }
+#pragma unroll
+    for (int i = 0; i < copies(TOKEN_CHUNKS); i++) {
+      const u32 at = threadIdx.x + i * THREADS;
+      token_offset[i] = min(token0 + at / 8, a.tokens - 1) * k_tiles * 8 + at % 8;
+    }
+  }
+
+  __device__ __forceinline__ void load_weights(u32 k, u32 stage) const {
+    u8* to = shared + stage * STAGE_BYTES;
+    const uint4* from = (const uint4*)a.weights + k * TILE_CHUNKS;
+#pragma unroll
+    for (int i = 0; i < copies(WEIGHT_CHUNKS); i++) {
+      const u32 at = threadIdx.x + i * THREADS, tile = at / TILE_CHUNKS;
+      if (WEIGHT_CHUNKS % THREADS == 0 || at < WEIGHT_CHUNKS)
+        copy_16_async(to + (tile * TILE_CHUNKS + placed(at % TILE_CHUNKS)) * 16, from + weight_offset[i]);
+    }
+  }
+
+  __device__ __forceinline__ void load_activations(u32 k, u32 stage) const {
+    u8* to = shared + stage * STAGE_BYTES;
+#pragma unroll
+    for (int i = 0; i < copies(TOKEN_CHUNKS); i++) {
+      const u32 at = threadIdx.x + i * THREADS;
+      if (TOKEN_CHUNKS % THREADS == 0 || at < TOKEN_CHUNKS) {
+        const u32 place = (at ^ (at >> 3 & 1) << 2) * 16;
+        copy_16_async(to + HIGH_AT + place, (const uint4*)a.high + (token_offset[i] + k * 8));
+        if (DIGITS == 2) copy_16_async(to + LOW_AT + place, (const uint4*)a.low + (token_offset[i] + k * 8));
+      }
+    }
+    if (threadIdx.x < BLOCK_TOKENS / 4)
+      copy_16_async(to + SCALES_AT + threadIdx.x * 16,
+                    (const uint4*)(a.scales + (u64)k * a.token_stride + token0) + threadIdx.x);
+    if (MINIMA)
+      for (u32 i = threadIdx.x; i < BLOCK_TOKENS; i += THREADS)
+        copy_16_async(to + SUMS_AT + i * 16, (const uint4*)(a.sums + (u64)(4 * k + i / (BLOCK_TOKENS / 4)) * a.token_stride +
+                                                            token0) + i % (BLOCK_TOKENS / 4));
+  }
+};
+
+// What one lane needs of a row tile's scales or minima: rows g and g + 8 of each group.
+struct RowNumbers {
+  float of[GROUPS][2];
+  __device__ __forceinline__ void load(const u8* numbers, int g, float unit) {
+#pragma unroll
+    for (int i = 0; i < GROUPS; i++) {
+      const u16* group = (const u16*)numbers + i * TILE_ROWS + g;
+      of[i][0] = half_to_float(group[0]) * unit;
+      of[i][1] = half_to_float(group[8]) * unit;
+    }
+  }
+};
+
+// Adds one tile of columns to the sums of a warp: acc[row tile][8 tokens][as mma_i8's c].
+struct WarpTile {
+  float acc[PAIR][TOKEN_TILES][4];
+
+  __device__ __forceinline__ void add_group(float (&sum)[4], const u32 (&a)[4][4], const uint4 (&high)[2],
+                                            const uint4 (&low)[2], int group, const RowNumbers& scales, float2 token) {
+    int high_sum[4], low_sum[4];
+    multiply_group(high_sum, a, high, group);
+    if (DIGITS == 2) multiply_group(low_sum, a, low, group);
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      float value = __fadd_rn(__int_as_float(high_sum[e]), -MAGIC);
+      if (DIGITS == 2) value = __fadd_rn(__fmaf_rn(value, 256.0f, __int_as_float(low_sum[e])), -MAGIC);
+      sum[e] = __fmaf_rn(value, __fmul_rn(scales.of[group][e >> 1], e & 1 ? token.y : token.x), sum[e]);
+    }
+  }
+
+  __device__ __forceinline__ void add_minima(float (&sum)[4], const u8* sums, int group, const RowNumbers& minima) {
+    float2 token = *(const float2*)(sums + group * STEPS * BLOCK_TOKENS * 4);
+#pragma unroll
+    for (int i = 1; i < STEPS; i++) {
+      const float2 more = *(const float2*)(sums + (group * STEPS + i) * BLOCK_TOKENS * 4);
+      token.x = __fadd_rn(token.x, more.x);
+      token.y = __fadd_rn(token.y, more.y);
+    }
+#pragma unroll
+    for (int e = 0; e < 4; e++) sum[e] = __fmaf_rn(minima.of[group][e >> 1], e & 1 ? token.y : token.x, sum[e]);
+  }
+
+  __device__ __forceinline__ void add_tile(const u8* stage, u32 row_warp, u32 token_warp, int g, int t) {
+    u32 a[PAIR][4][4];
+    RowNumbers scales[PAIR], minima[PAIR];
+#pragma unroll
+    for (int r = 0; r < PAIR; r++) {
+      const u8* tile = stage + (row_warp * PAIR + r) * Weights::BYTES;
+#pragma unroll
+      for (int step = 0; step < 4; step++) load_codes(tile, step, g, t, a[r][step]);
+      scales[r].load(tile + Weights::CODE_BYTES, g, (DIGITS == 2 ? 1.0f : 256.0f) * Weights::CODE_UNIT);
+      if (MINIMA) minima[r].load(tile + Weights::CODE_BYTES + Weights::SCALE_BYTES, g, 1.0f);
+    }
+    const u32 first = token_warp * TOKEN_TILES * 8;
+    const u8* digits = stage + HIGH_AT + (first + g) * TILE_COLUMNS;
+    const int places[2] = {(t ^ (g & 1) << 2) * 16, ((4 + t) ^ (g & 1) << 2) * 16};
+#pragma unroll
+    for (int n = 0; n < TOKEN_TILES; n++) {
+      const u8* of_token = digits + n * 8 * TILE_COLUMNS;
+      const uint4 high[2] = {*(const uint4*)(of_token + places[0]), *(const uint4*)(of_token + places[1])};
+      uint4 low[2];
+      if (DIGITS == 2)
+#pragma unroll
+        for (int i = 0; i < 2; i++) low[i] = *(const uint4*)(of_token + (LOW_AT - HIGH_AT) + places[i]);
+      const u32 pair_at = (first + n * 8 + 2 * t) * 4;
+      const float2 token_scale = *(const float2*)(stage + SCALES_AT + pair_at);
+#pragma unroll
+      for (int r = 0; r < PAIR; r++)
+#pragma unroll
+        for (int group = 0; group < GROUPS; group++) {
+          add_group(acc[r][n], a[r], high, low, group, scales[r], token_scale);
+          if (MINIMA) add_minima(acc[r][n], stage + SUMS_AT + pair_at, group, minima[r]);
+        }
+    }
+  }
+};
+
+__device__ __forceinline__ float silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
+
+// Writes rows `row` and `row` + 8 of the tile, for `stride` rows of out in all.
+__device__ __forceinline__ void store_tile(const MatmulArguments& a, const float (&value)[4], u32 row, u32 token, u32 stride) {
+#pragma unroll
+  for (int e = 0; e < 4; e++) {
+    const u32 to_row = row + 8 * (e >> 1), to_token = token + (e & 1);
+    if (to_row < stride && to_token < a.tokens) {
+      const u64 at = (u64)to_token * stride + to_row;
+      a.out[at] = a.epilogue == ADD ? __fadd_rn(a.residual[at], value[e]) : value[e];
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) matmul(const __grid_constant__ MatmulArguments a) {
+  extern __shared__ uint4 shared[];
+  let_next_start();
+  const Pipeline pipeline(a, (u8*)shared);
+#pragma unroll
+  for (u32 k = 0; k < STAGES - 1; k++)
+    if (k < pipeline.k_tiles) pipeline.load_weights(k, k);
+  wait_for_previous();
+#pragma unroll
+  for (u32 k = 0; k < STAGES - 1; k++) {
+    if (k < pipeline.k_tiles) pipeline.load_activations(k, k);
+    end_copy_group();
+  }
+
+  const u32 warp = threadIdx.x / WARP, row_warp = warp % ROW_WARPS, token_warp = warp / ROW_WARPS;
+  const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+  WarpTile sums = {};
+  u32 stage = 0, free_stage = STAGES - 1;
+  for (u32 k = 0; k < pipeline.k_tiles; k++) {
+    wait_for_copies<STAGES - 2>();
+    __syncthreads();
+    if (k + STAGES - 1 < pipeline.k_tiles) {
+      pipeline.load_weights(k + STAGES - 1, free_stage);
+      pipeline.load_activations(k + STAGES - 1, free_stage);
+    }
+    end_copy_group();
+    sums.add_tile((const u8*)shared + stage * STAGE_BYTES, row_warp, token_warp, g, t);
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+    free_stage = free_stage + 1 == STAGES ? 0 : free_stage + 1;
+  }
+
+  const u32 pair = blockIdx.x * ROW_WARPS + row_warp, half = a.rows / 2;
+  float bias[PAIR][2] = {};
+#pragma unroll
+  for (int i = 0; i < 2 * PAIR; i++) {
+    const u32 row = pipeline.row_tile(row_warp, i / 2) * TILE_ROWS + g + 8 * (i % 2);
+    if (a.bias && row < a.rows) bias[i / 2][i % 2] = a.bias[row];
+  }
+#pragma unroll
+  for (int n = 0; n < TOKEN_TILES; n++) {
+    const u32 token = pipeline.token0 + (token_warp * TOKEN_TILES + n) * 8 + 2 * t;
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      sums.acc[0][n][e] = __fadd_rn(sums.acc[0][n][e], bias[0][e >> 1]);
+      sums.acc[1][n][e] = __fadd_rn(sums.acc[1][n][e], bias[1][e >> 1]);
+      if (a.epilogue == GATED) sums.acc[0][n][e] = silu(sums.acc[0][n][e]) * sums.acc[1][n][e];
+    }
+    if (a.epilogue == GATED) {
+      store_tile(a, sums.acc[0][n], pair * TILE_ROWS + g, token, half);
+    } else {
+      store_tile(a, sums.acc[0][n], pair * PAIR * TILE_ROWS + g, token, a.rows);
+      store_tile(a, sums.acc[1][n], (pair * PAIR + 1) * TILE_ROWS + g, token, a.rows);
+    }
+  }
+}
