@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import cpu_library as lib
+from kernels.cpu_compiler import CpuVariant
 from kernels.errors import ContractError
 from kernels.quant_format import QuantFormat, QuantizedMatrix
 
@@ -47,13 +48,14 @@ class GroupRounder:
 
     Args:
         threads: the caller counted; None is one for each physical core.
+        variant: instruction set; None is the best one.
 
     Raises:
         CompileError: the kernel cannot be built here; `round_in_numpy` needs none.
     """
 
-    def __init__(self, threads: int | None = None) -> None:
-        self._library = lib.load_library()
+    def __init__(self, threads: int | None = None, variant: CpuVariant | None = None) -> None:
+        self._library = lib.load_library(variant)
         self._pool: int | None = self._library.pool_create(threads or lib.physical_cores())
 
     def round(self, weights: Floats, of_format: QuantFormat, importance: Floats | None = None) -> QuantizedMatrix:
