@@ -14,6 +14,7 @@ import typer
 
 from app.bench.command import bench
 from app.models_cli import models_app
+from app.quantize_cli import quantize
 from app.terminal_errors import UsageError, errors_on_terminal
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(models_app, name="models")
+app.command()(quantize)
 
 ModelOption = Annotated[
     str, typer.Option("--model", "-m", metavar="ID", help="A name out of `deskinfer models list`, or a path.")

@@ -88,7 +88,7 @@ def measure_perplexity(
             f" 2 to {spec.max_context}."
         )
     tensors = {name: source.tensor_kind(name) for name in source.tensor_names()}
-    backend.begin_load(backend.planned_model_bytes(spec, tensors))
+    backend.begin_load(spec, backend.planned_model_bytes(spec, tensors))
     decoder = Decoder(spec, backend, load_weights(source, backend))
     backend.allocate(spec, inv_freq(spec), pages_for(window), CHUNK)
     ids = np.asarray(token_ids, dtype=np.int32)
