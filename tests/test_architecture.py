@@ -36,6 +36,7 @@ BROAD_HANDLERS = {
 
 # Distribution -> import name, where they differ.
 IMPORT_NAMES = {
+    "cuda-bindings": "cuda",
     "pyside6-essentials": "PySide6",
     "huggingface-hub": "huggingface_hub",
     "nvidia-ml-py": "pynvml",
@@ -50,6 +51,7 @@ TOOLS = {
     "import-linter": "run by the test command",
     "pytest-timeout": "plug-in",
     "pytest-xvfb": "plug-in",
+    "nvidia-cuda-nvrtc-cu12": "loaded by cuda-bindings",
     "ziglang": "run as a command by the compiler of the kernels",
 }
 
@@ -88,7 +90,7 @@ IMPORT_ALL = """
 import importlib, sys
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("PySide6", "shiboken6", "cupy", "torch"):
+        if name.partition(".")[0] in ("PySide6", "shiboken6", "cuda", "torch"):
             raise ImportError(f"{name} is blocked")
 sys.meta_path.insert(0, Block())
 failed = []
@@ -104,7 +106,7 @@ NOT_PURE = ("app.qt", "app.__main__", "inference.backends.torch_backend")
 OTHER_SYSTEM = {"linux": (), "win32": ("app.platform.x11",)}
 
 
-def test_everything_else_imports_without_qt_cupy_and_torch() -> None:
+def test_everything_else_imports_without_qt_cuda_and_torch() -> None:
     modules = []
     for path in python_files(*PACKAGES):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -224,7 +226,7 @@ def tracked_texts(*suffixes: str) -> Iterator[Path]:
 def test_no_path_of_one_machine() -> None:
     pattern = re.compile(r"(?<![\w.~])/(?:root|work|tmp/lab|opt|home/\w\w+|Users/\w\w+)/[\w.]")
     found = []
-    for path in tracked_texts(".md", ".py", ".c", ".h", ".toml"):
+    for path in tracked_texts(".md", ".py", ".c", ".h", ".cu", ".cuh", ".toml"):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if pattern.search(line):
                 found.append(f"{name_of(path)}:{number}: {line.strip()}")
@@ -243,6 +245,10 @@ def test_links_between_documents_lead_somewhere() -> None:
 # -- sizes and handlers -----------------------------------------------------------------------------------------------
 
 
+def kernel_sources() -> Iterator[Path]:
+    yield from (path for path in sorted((ROOT / "kernels").rglob("*")) if path.suffix in (".c", ".h", ".cu", ".cuh"))
+
+
 def limit_of(name: str) -> int:
     return MAX_TEST_FILE_LINES if name.startswith("tests/") else MAX_FILE_LINES
 
@@ -250,7 +256,7 @@ def limit_of(name: str) -> int:
 def test_file_lengths() -> None:
     sizes = {
         name_of(path): len(path.read_text(encoding="utf-8").splitlines())
-        for path in (*python_files(*PACKAGES, "installer", "tests"), *sorted((ROOT / "kernels").rglob("*.[ch]")))
+        for path in (*python_files(*PACKAGES, "installer", "tests"), *kernel_sources())
     }
     assert {name: n for name, n in sizes.items() if n > limit_of(name) and name not in LONGER} == {}
 
@@ -282,7 +288,7 @@ def test_function_lengths() -> None:
 
 def test_reasons_for_length_are_still_needed() -> None:
     needed = set()
-    for path in (*python_files(*PACKAGES, "installer", "tests"), *sorted((ROOT / "kernels").rglob("*.[ch]"))):
+    for path in (*python_files(*PACKAGES, "installer", "tests"), *kernel_sources()):
         if len(path.read_text(encoding="utf-8").splitlines()) > limit_of(name_of(path)):
             needed.add(name_of(path))
         if path.suffix == ".py":
