@@ -91,8 +91,8 @@ class Backend(Protocol):
         """
         ...
 
-    def begin_load(self, weight_bytes: int) -> None:
-        """Told before the first weight what all of them will take."""
+    def begin_load(self, spec: ModelSpec, weight_bytes: int) -> None:
+        """Told before the first weight whose they are and what all of them will take."""
         ...
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:

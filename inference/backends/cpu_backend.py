@@ -93,7 +93,7 @@ class CpuBackend:
         """See Backend."""
         return sum_of_weights(self, tensors)
 
-    def begin_load(self, weight_bytes: int) -> None:
+    def begin_load(self, spec: ModelSpec, weight_bytes: int) -> None:
         """See Backend: nothing to prepare."""
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:

@@ -229,7 +229,7 @@ class TorchBackend:
         """See Backend."""
         return sum_of_weights(self, tensors)
 
-    def begin_load(self, weight_bytes: int) -> None:
+    def begin_load(self, spec: ModelSpec, weight_bytes: int) -> None:
         """See Backend: nothing to prepare."""
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:

@@ -167,7 +167,7 @@ class PlannedModel:
         assert backend is not None, "a model is loaded once, and not after it was closed"
         prefill_chunk = self._prefill_chunk(backend)
         try:
-            backend.begin_load(plan.weight_bytes)
+            backend.begin_load(spec, plan.weight_bytes)
             decoder = Decoder(spec, backend, load_weights(self._source, backend, on_progress, should_stop))
             backend.allocate(spec, inv_freq(spec), plan.num_pages, prefill_chunk + MAX_RUNNING)
             runner = _runner(decoder, backend)

@@ -226,3 +226,23 @@ def test_closed_streams_are_no_crash(project_root: Path, tmp_path: Path, words: 
         check=False,
     )
     assert (result.returncode, result.stdout + result.stderr) == (status, left)
+
+
+def test_a_backend_and_a_size_of_the_command_line_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def open_worker(model: str, choice: engine_setup.EngineChoice) -> Engine:
+        made.append(choice)
+        return Engine(ScriptedAnswer("An ", "answer."))
+
+    monkeypatch.setattr(ask, "open_worker", open_worker)
+    result = runner.invoke(app, ["ask", "--backend", "cuda", "--vram", "3.237GiB", "why?"])
+    assert (result.exit_code, result.stdout) == (0, "An answer.\n")
+    options = engine_setup.engine_options(engine_setup.load_settings(), made[0])
+    assert (options.backend, options.vram_bytes) == ("cuda", int(3.237 * 1024**3))
+
+
+def test_what_is_no_size_of_memory_is_refused() -> None:
+    result = runner.invoke(app, ["ask", "--vram", "much", "why?"])
+    assert result.exit_code == 1
+    assert "no size of memory" in result.stderr

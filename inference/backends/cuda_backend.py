@@ -1,0 +1,389 @@
+"""An NVIDIA GPU through our own kernels (kernels/cuda): weights as tiles of 3, 4 or 8 bits, KV in float16.
+
+The decoder calls operations one by one; here some of them only take note, so that one kernel does several. A norm is
+part of the product behind it, RoPE and the append to the cache are part of a decode step's attention. Hidden states are
+float32 in memory that the next call of the same kind uses again, and everything is queued on the device's one stream:
+nothing here waits for the GPU.
+
+Rows that decode (one token of up to 8 sequences) go through the matrix-vector kernels, prompts through the tensor
+cores; see `prepare_decode` and `prepare_prefill`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.backends import cuda_plan, cuda_self_check
+from inference.backends.backend import Batch, DeviceMemory
+from inference.backends.cuda_plan import MAX_ROWS, Regions, aligned
+from inference.backends.cuda_weights import WeightLoader
+from inference.errors import BackendUnavailableError
+from inference.formats.model_source import WeightTensor
+from inference.models.model_spec import ModelSpec
+from kernels.attention import Attention, AttentionShape
+from kernels.block_tiles import tile_format
+from kernels.cuda_driver import Device, DeviceBuffer, Event, HostBuffer
+from kernels.cuda_memory import MEMORY_BLOCK, rounded_up
+from kernels.elementwise import Elementwise
+from kernels.errors import ContractError, KernelError
+from kernels.linear import DeviceMatrix, Linear
+from kernels.matmul import Activations, Matmul
+
+PREFILL_CHUNK = 512
+"""Prompt tokens of a step: more gain little speed and take more memory."""
+RESERVE_BYTES = 32 << 20
+"""What the driver takes for modules and graphs, and blocks that are not full; measured, rounded up."""
+HEAD_DIMS = (64, 80, 96, 128, 256)
+_UPLOADS = 4
+"""Batches that may be on their way to the GPU at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """float32 (rows, columns) on the device."""
+
+    pointer: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Normed:
+    """Rows whose norm the next product applies."""
+
+    x: Rows
+    weight: int
+    eps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Q, K and V of a layer, and what the attention of a decode step still has to do with them."""
+
+    qkv: Rows
+    q_norm: int
+    k_norm: int
+
+
+@dataclass(slots=True, eq=False)
+class _Upload:
+    """Pinned memory for the arrays of one prefill step."""
+
+    buffer: HostBuffer
+    copied: Event | None = None
+
+
+@dataclass(slots=True, eq=False)
+class StepMemory:
+    """What the operations of a step read and write: addresses on the device."""
+
+    buffer: DeviceBuffer
+    at: Mapping[str, int]
+    activations: Activations
+    prefill: Regions
+    decode: Regions
+    pages: int
+    max_tokens: int
+    uploads: list[_Upload] = field(default_factory=list)
+
+
+class CudaBackend:
+    """Backend of the registry's name "cuda".
+
+    Args:
+        vram_bytes: the most that is taken of the GPU's memory; None is what is free.
+        ordinal: of the GPU.
+
+    Raises:
+        BackendUnavailableError: no driver, no GPU, no memory, or kernels that do not compute what they should.
+    """
+
+    name = "cuda"
+    prefill_chunk = PREFILL_CHUNK
+
+    def __init__(self, vram_bytes: int | None = None, ordinal: int = 0) -> None:
+        self.device = f"gpu{ordinal}"
+        try:
+            self.gpu = Device(ordinal, vram_bytes)
+        except KernelError as error:
+            raise BackendUnavailableError(self.name, str(error)) from error
+        reason = ""
+        try:
+            reason = cuda_self_check.fault(self.gpu)
+            self._linear, self._matmul, self._elementwise = Linear(self.gpu), Matmul(self.gpu), Elementwise(self.gpu)
+        except KernelError as error:
+            reason = str(error)
+        if reason:
+            self.gpu.close()
+            raise BackendUnavailableError(self.name, reason)
+        self._spec: ModelSpec | None = None
+        self._loader: WeightLoader | None = None
+        self._weights: DeviceBuffer | None = None
+        self._pages: DeviceBuffer | None = None
+        self._memory: StepMemory | None = None
+        self._attention: Attention | None = None
+        self._layer_bytes = self._side_bytes = self._q_size = 0
+        self._eps = 0.0
+        # Of the step that the operations belong to.
+        self._decoding = self._early = False
+        self._sequences = self._longest = 0
+
+    # Plans
+
+    def device_memory(self, freed_bytes: int) -> DeviceMemory:
+        """See Backend."""
+        free = int(self.gpu.call("cuMemGetInfo")[0]) + freed_bytes
+        limit = self.gpu.memory_limit_bytes
+        return DeviceMemory(free if limit is None else min(free, limit), RESERVE_BYTES)
+
+    def planned_model_bytes(self, spec: ModelSpec, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> int:
+        """See Backend.
+
+        Raises:
+            BackendUnavailableError: the kernels do not take the model's shape.
+        """
+        cuda_plan.check_shape(spec, HEAD_DIMS)
+        return cuda_plan.model_bytes(spec, tensors)
+
+    def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
+        """See Backend."""
+        return aligned(4 * shape[0]) if len(shape) == 1 else aligned(tile_format(kind).nbytes(*shape))
+
+    def planned_kv_page_bytes(self, spec: ModelSpec) -> int:
+        """See Backend. float16."""
+        return cuda_plan.kv_page_bytes(spec)
+
+    def planned_workspace_bytes(self, spec: ModelSpec, max_batch_tokens: int) -> int:
+        """See Backend. Page tables are counted for the longest context of the model."""
+        pages = cuda_plan.max_pages(spec)
+        attention = Attention.workspace_bytes(_attention_shape(spec, pages), MAX_ROWS)
+        return rounded_up(_step_bytes(spec, max_batch_tokens, pages), MEMORY_BLOCK) + rounded_up(
+            attention, MEMORY_BLOCK
+        )
+
+    # Weights
+
+    def begin_load(self, spec: ModelSpec, weight_bytes: int) -> None:
+        """See Backend."""
+        self._spec = spec
+        self._loader = WeightLoader(self.gpu, weight_bytes)
+        self._weights = self._loader.memory
+
+    @property
+    def _loading(self) -> WeightLoader:
+        if self._loader is None:
+            raise ContractError("A weight came before begin_load, or after allocate.")
+        return self._loader
+
+    def vector(self, tensor: WeightTensor) -> int:
+        """See Backend: the address."""
+        return self._loading.vector(tensor)
+
+    def linear_weight(self, parts: Sequence[WeightTensor], biases: Sequence[WeightTensor] = ()) -> DeviceMatrix:
+        """See Backend."""
+        return self._loading.matrix(parts, biases)
+
+    def embedding_weight(self, tensor: WeightTensor) -> DeviceMatrix:
+        """See Backend. In the host's memory, unless it is the head too."""
+        tied = self._spec is not None and self._spec.tied_head
+        return self._loading.matrix([tensor]) if tied else self._loading.host_table(tensor)
+
+    def head_weight(self, tensor: WeightTensor, tied: DeviceMatrix | None) -> DeviceMatrix:
+        """See Backend."""
+        return tied or self._loading.matrix([tensor])
+
+    # Running
+
+    def allocate(self, spec: ModelSpec, inv_freq: NDArray[np.float64], num_pages: int, max_batch_tokens: int) -> None:
+        """See Backend."""
+        self._loading.finish()
+        self._loader = None
+        self._pages = self.gpu.allocate(cuda_plan.kv_page_bytes(spec) * num_pages)
+        self._layer_bytes = cuda_plan.kv_page_bytes(spec) * num_pages // spec.num_layers
+        self._side_bytes = self._layer_bytes // 2
+        self._q_size, self._eps = spec.q_size, spec.rms_norm_eps
+        self._attention = Attention(self.gpu, _attention_shape(spec, num_pages), inv_freq, MAX_ROWS)
+        self._memory = self._step_memory(spec, num_pages, max_batch_tokens)
+
+    def _step_memory(self, spec: ModelSpec, pages: int, tokens: int) -> StepMemory:
+        sizes = cuda_plan.step_sizes(spec, tokens, pages)
+        sizes["activations"] = Activations.nbytes_for(tokens, cuda_plan.widest(spec))
+        regions = Regions.of(sizes)
+        buffer = self.gpu.allocate(regions.nbytes)
+        at = {name: buffer.pointer + offset for name, offset in regions.offsets.items()}
+        prefill = cuda_plan.prefill_arrays(tokens, pages)
+        return StepMemory(
+            buffer,
+            at,
+            Activations(at["activations"], sizes["activations"]),
+            prefill,
+            cuda_plan.decode_arrays(pages),
+            pages,
+            tokens,
+            [_Upload(self.gpu.host_buffer(prefill.nbytes)) for _ in range(_UPLOADS)],
+        )
+
+    @property
+    def memory(self) -> StepMemory:
+        """What steps read and write."""
+        if self._memory is None:
+            raise ContractError("A step came before allocate, or after close.")
+        return self._memory
+
+    def prepare_decode(self, rows: int, in_graph: bool) -> None:
+        """The next step is one token of each of `rows` sequences, whose arrays lie at "rows" of the step's memory.
+
+        Args:
+            in_graph: it is captured: what lies there was written before the step began.
+        """
+        self._decoding, self._early, self._sequences, self._longest = True, in_graph, rows, 1
+
+    def prepare_prefill(self, batch: Batch) -> None:
+        """Queues the upload of a batch's arrays; the next step works on it.
+
+        Raises:
+            ContractError: more tokens or sequences than were allocated for.
+        """
+        memory, sequences = self.memory, len(batch.context_lengths)
+        if len(batch.token_ids) > memory.max_tokens or sequences > MAX_ROWS:
+            raise ContractError(
+                f"A step has {len(batch.token_ids)} tokens of {sequences} sequences, but {memory.max_tokens} and"
+                f" {MAX_ROWS} were allocated."
+            )
+        upload = memory.uploads.pop(0)
+        memory.uploads.append(upload)
+        if upload.copied is not None:
+            upload.copied.synchronize()
+        tables = np.full((sequences, memory.pages), -1, np.int32)
+        tables[:, : batch.page_tables.shape[1]] = batch.page_tables
+        arrays = {
+            "token_ids": batch.token_ids,
+            "positions": batch.positions,
+            "query_starts": batch.query_starts,
+            "context_lengths": batch.context_lengths,
+            "logit_rows": batch.logit_rows,
+            "page_tables": tables,
+        }
+        end = 0
+        for name, array in arrays.items():
+            start = memory.prefill.offsets[name]
+            end = start + array.nbytes
+            upload.buffer.array[start:end] = np.ascontiguousarray(array, np.int32).reshape(-1).view(np.uint8)
+        self.gpu.stream.copy_to_device(memory.at["batch"], upload.buffer, end)
+        upload.copied = self.gpu.stream.record(upload.copied)
+        self._decoding, self._sequences = False, sequences
+        self._longest = int(np.diff(batch.query_starts).max())
+
+    def _array(self, name: str) -> int:
+        """Address of an int32 array of the step."""
+        memory = self.memory
+        if self._decoding:
+            return memory.at["rows"] + memory.decode.offsets[name]
+        return memory.at["batch"] + memory.prefill.offsets[name]
+
+    def embed(self, table: DeviceMatrix, batch: Batch) -> Rows:
+        """See Backend. Of the step that was prepared; `batch` gives the number of tokens."""
+        x = Rows(self.memory.at["hidden"], len(batch.token_ids), table.columns)
+        self._elementwise.embed(table, self._array("token_ids"), x.rows, x.pointer)
+        return x
+
+    def rms_norm(self, x: Rows, weight: int, eps: float) -> Normed:
+        """See Backend. Computed by the product that takes it."""
+        return Normed(x, weight, eps)
+
+    def _product(self, x: Rows | Normed, weight: DeviceMatrix, out: int, epilogue: str, matvec: bool) -> None:
+        rows, norm, eps = (x.x, x.weight, x.eps) if isinstance(x, Normed) else (x, 0, 0.0)
+        residual = out if epilogue == "add" else 0
+        if matvec:
+            self._linear.matvec(
+                rows.pointer, rows.rows, weight, out, norm=norm, eps=eps, epilogue=epilogue, residual=residual
+            )
+            return
+        activations = self.memory.activations
+        self._matmul.quantize_rows(rows.pointer, rows.rows, rows.columns, activations, norm=norm, eps=eps)
+        self._matmul.matmul(activations, rows.rows, weight, out, epilogue=epilogue, residual=residual)
+
+    def linear(self, x: Normed, weight: DeviceMatrix) -> Rows:
+        """See Backend."""
+        out = Rows(self.memory.at["qkv"], x.x.rows, weight.rows)
+        self._product(x, weight, out.pointer, "store", self._decoding)
+        return out
+
+    def add_linear(self, residual: Rows, x: Rows, weight: DeviceMatrix) -> Rows:
+        """See Backend. Overwrites `residual`."""
+        self._product(x, weight, residual.pointer, "add", self._decoding)
+        return residual
+
+    def gated_linear(self, x: Normed, gate_up: DeviceMatrix) -> Rows:
+        """See Backend."""
+        out = Rows(self.memory.at["gated"], x.x.rows, gate_up.rows // 2)
+        self._product(x, gate_up, out.pointer, "gated", self._decoding)
+        return out
+
+    def rope_append(self, qkv: Rows, layer: int, q_norm: int | None, k_norm: int | None, batch: Batch) -> Queries:
+        """See Backend. In a decode step it is part of the attention."""
+        queries = Queries(qkv, q_norm or 0, k_norm or 0)
+        if not self._decoding:
+            assert self._attention is not None, "allocate has been called"
+            keys, values = self._layer(layer)
+            self._attention.rope_append(
+                qkv.pointer, qkv.rows, self._sequences, keys, values, self._array("positions"),
+                self._array("query_starts"), self._array("page_tables"), queries.q_norm, queries.k_norm, self._eps,
+            )  # fmt: skip
+        return queries
+
+    def attention(self, q: Queries, layer: int, batch: Batch) -> Rows:
+        """See Backend."""
+        assert self._attention is not None, "allocate has been called"
+        keys, values = self._layer(layer)
+        out = Rows(self.memory.at["attention"], q.qkv.rows, self._q_size)
+        lengths, tables = self._array("context_lengths"), self._array("page_tables")
+        if self._decoding:
+            self._attention.decode(
+                q.qkv.pointer, q.qkv.rows, keys, values, self._array("positions"), lengths, tables, out.pointer,
+                q.q_norm, q.k_norm, self._eps, early=self._early,
+            )  # fmt: skip
+        else:
+            self._attention.prefill(
+                q.qkv.pointer, self._longest, self._sequences, keys, values, self._array("query_starts"), lengths,
+                tables, out.pointer,
+            )  # fmt: skip
+        return out
+
+    def take_rows(self, x: Rows, rows: NDArray[np.int32]) -> Rows:
+        """See Backend. All rows of a decode step are wanted."""
+        if self._decoding:
+            return x
+        out = Rows(self.memory.at["taken"], len(rows), x.columns)
+        self._elementwise.take_rows(x.pointer, self._array("logit_rows"), out.rows, out.columns, out.pointer)
+        return out
+
+    def logits(self, x: Normed, head: DeviceMatrix) -> Rows:
+        """See Backend, but they stay on the device."""
+        out = Rows(self.memory.at["logits"], x.x.rows, head.rows)
+        self._product(x, head, out.pointer, "store", matvec=True)
+        return out
+
+    def close(self) -> None:
+        """See Backend."""
+        self._memory = self._attention = self._pages = self._weights = self._loader = None
+        self.gpu.close()
+
+    def _layer(self, layer: int) -> tuple[int, int]:
+        """Addresses of a layer's keys and values."""
+        assert self._pages is not None, "allocate has been called"
+        keys = self._pages.pointer + layer * self._layer_bytes
+        return keys, keys + self._side_bytes
+
+
+def _attention_shape(spec: ModelSpec, pages: int) -> AttentionShape:
+    return AttentionShape(spec.num_q_heads, spec.num_kv_heads, spec.head_dim, pages, spec.num_layers)
+
+
+def _step_bytes(spec: ModelSpec, tokens: int, pages: int) -> int:
+    sizes = cuda_plan.step_sizes(spec, tokens, pages)
+    return Regions.of({**sizes, "activations": Activations.nbytes_for(tokens, cuda_plan.widest(spec))}).nbytes
