@@ -1,0 +1,133 @@
+"""How the matrix-vector kernel cuts its work. Pure arithmetic.
+
+K is cut into slices, each summed by one warp, and their sums are added in order. The slices depend on K and on the
+warps of a block alone, so neither the number of tokens nor that of SMs changes a result.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_float, c_int, c_uint64
+from dataclasses import dataclass
+from functools import cache
+
+from kernels.errors import ContractError
+from kernels.quant_format import TILE_COLUMNS, TILE_ROWS, QuantFormat
+
+TOKENS = (1, 2, 4, 8)
+"""Tokens that the variants of the kernel are built for."""
+EPILOGUES = ("store", "add", "gated")
+
+_PARTIAL_BYTES = 16 << 10
+_MOST_UNITS = 8
+_MOST_SLICE_TILES = {16: 10, 8: 7}
+"""By warps: a slice of x must fit beside the rings, also for 8 tokens."""
+
+
+class MatvecArguments(ctypes.Structure):
+    """The parameter of kernels/cuda/matvec.cu."""
+
+    _fields_ = [
+        ("x", c_uint64), ("weights", c_uint64), ("bias", c_uint64), ("norm", c_uint64), ("residual", c_uint64),
+        ("out", c_uint64), ("eps", c_float), ("rows", c_int), ("columns", c_int), ("tokens", c_int),
+        ("epilogue", c_int), ("tiles", c_int), ("units", c_int), ("slices", c_int), ("slice_tiles", c_int),
+        ("windows", c_int), ("window_slices", c_int), ("batch_units", c_int), ("items_at_once", c_int),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """How the kernel is built for a GPU and a format: warps of a block, slots of each warp's ring of tiles."""
+
+    warps: int
+    stages: int
+
+    @classmethod
+    def of(cls, of_format: QuantFormat, shared_bytes_per_block: int) -> Build:
+        """The measured choice for a GPU whose blocks may have so much shared memory."""
+        if shared_bytes_per_block < 96 << 10:  # sm_75: copies are not asynchronous there, more slots gain nothing
+            return cls(8, 2)
+        budget = 84 << 10 if shared_bytes_per_block > 160 << 10 else 56 << 10
+        warps = 16 if 2 * 16 * of_format.tile_bytes <= budget else 8
+        return cls(warps, max(2, min(8, budget // (warps * of_format.tile_bytes))))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The fields of MatvecArguments of the same names, and what the launch needs.
+
+    Attributes:
+        shared_bytes: dynamic shared memory of a block.
+        grid: blocks.
+    """
+
+    tiles: int
+    units: int
+    slices: int
+    slice_tiles: int
+    windows: int
+    window_slices: int
+    batch_units: int
+    items_at_once: int
+    shared_bytes: int
+    grid: int
+
+
+def _x_tile_bytes(of_format: QuantFormat, tokens: int) -> int:
+    """Two digits of 128 columns, their scale, and sums of groups where they are needed."""
+    return tokens * (2 * TILE_COLUMNS + 4 + (0 if of_format.symmetric else of_format.groups * 4))
+
+
+@cache
+def plan(
+    of_format: QuantFormat,
+    rows: int,
+    columns: int,
+    tokens: int,
+    epilogue: str,
+    norm: bool,
+    build: Build,
+    limit: int,
+    sm_count: int,
+) -> Plan:
+    """Cuts a product for `sm_count` blocks of at most `limit` bytes of shared memory; `tokens` is that of the variant.
+
+    x of all of K lies in shared memory where it fits, else of as many slices as do, at a time.
+
+    Raises:
+        ContractError: not even one slice fits.
+    """
+    tiles = -(-columns // TILE_COLUMNS)
+    parts = 2 if epilogue == "gated" else 1
+    units = -(-rows // TILE_ROWS) // parts
+    slice_tiles = min(-(-tiles // build.warps), _MOST_SLICE_TILES[build.warps])
+    slices = -(-tiles // slice_tiles)
+    grid = min(units, sm_count)
+    ring = build.warps * build.stages * (of_format.tile_bytes + 8)
+    for windows in range(-(-slices // build.warps), slices + 1):
+        window_slices = -(-slices // windows)
+        items_at_once = build.warps // window_slices
+        item_bytes = window_slices * TILE_ROWS * tokens * 4
+        fixed = ring + window_slices * slice_tiles * _x_tile_bytes(of_format, tokens) + tokens * 4
+        fixed += 2 * TILE_COLUMNS * tokens if of_format.groups > 1 else 0
+        fixed += tiles * tokens * 4 if norm else 0
+        least = max(1, min(-(-items_at_once // parts), 2 * build.warps // tokens))
+        most = max(least, min(_MOST_UNITS, -(-units // grid), _PARTIAL_BYTES // (2 * parts * item_bytes)))
+        most = min(most, 2 * build.warps // tokens)  # a thread for each output of a batch
+        for batch_units in range(most, least - 1, -1):
+            shared = fixed + 2 * batch_units * parts * item_bytes
+            if shared <= limit:
+                return Plan(tiles, units, slices, slice_tiles, -(-slices // window_slices), window_slices, batch_units,
+                            items_at_once, shared, grid)  # fmt: skip
+    raise ContractError(
+        f"A product of {columns} columns with {tokens} tokens in {of_format.name} takes {shared} bytes of shared memory"
+        f" even in slices; a block of this GPU has {limit}."
+    )
+
+
+def defines(of_format: QuantFormat, tokens: int, build: Build) -> dict[str, int]:
+    """The macros of a variant of cuda/matvec.cu."""
+    return {
+        "BITS": of_format.bits, "GROUP": of_format.group_size, "MINIMA": int(not of_format.symmetric),
+        "TOKENS": tokens, "WARPS": build.warps, "STAGES": build.stages,
+    }  # fmt: skip
