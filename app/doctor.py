@@ -18,7 +18,7 @@ from app.actions import ActionRegistry
 from app.desktop import DesktopSession, Hotkey, HotkeyError
 from app.engine_setup import chosen_model, engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
-from inference.errors import InferenceError
+from inference.errors import BackendUnavailableError, InferenceError
 
 LIBRARIES = (
     "PySide6-Essentials",
@@ -30,7 +30,8 @@ LIBRARIES = (
     "ziglang",
     "xcffib",
     "jeepney",
-    "cupy-cuda12x",
+    "cuda-bindings",
+    "nvidia-cuda-nvrtc-cu12",
 )
 Lines = Iterator[str]
 
@@ -223,6 +224,24 @@ def gpus() -> Lines:
         yield f"{gpu.name}, SM{major}{minor}, {_gib(gpu.total_bytes)}, {free}, driver {gpu.driver}"
     if not found:
         yield "none"
+        return
+    yield from _cuda()
+
+
+def _cuda() -> Lines:
+    """Whether our kernels can use the GPU, else why not. Opens it, which wakes it."""
+    from inference.engine.gpu_report import gpu_report
+
+    try:
+        gpu = gpu_report()
+    except BackendUnavailableError as error:
+        yield f"PROBLEM: CUDA is not used: {error.reason}"
+        return
+    major, minor = gpu.compute_capability
+    yield f"CUDA: {gpu.name}, compute capability {major}.{minor}, {gpu.sm_count} multiprocessors"
+    yield f"memory: {_gib(gpu.total_bytes)}, {_gib(gpu.free_bytes)} free, {_gib(gpu.context_bytes)} for the context"
+    driver, compiler = (".".join(str(part) for part in version) for version in (gpu.driver, gpu.compiler))
+    yield f"driver for CUDA {driver}, compiler NVRTC {compiler}, kernels for {gpu.architecture}"
 
 
 def libraries() -> Lines:

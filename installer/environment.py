@@ -126,8 +126,8 @@ class Environment:
             self.shell.progress(f"  {line.strip()}")
 
     def _install_torch(self) -> None:
-        """The small CPU build where no NVIDIA GPU could use the large one. Other systems' plain build is the CPU's."""
-        if sys.platform != "linux" or has_nvidia_gpu():
+        """The small CPU build: our own kernels drive the GPU. Other systems' plain build is the CPU's."""
+        if sys.platform != "linux":
             return
         requirement = torch_requirement(self.root / "pyproject.toml")
         self.shell.say("Libraries: PyTorch for the CPU.")
@@ -163,14 +163,6 @@ def torch_requirement(pyproject: Path) -> str:
     return next(str(entry) for entry in dependencies if str(entry).startswith("torch=="))
 
 
-def has_nvidia_gpu(devices: Path = Path("/sys/bus/pci/devices")) -> bool:
-    """Whether a display or 3D controller of NVIDIA's is there. Reads what the kernel knows; wakes no sleeping GPU."""
-    for device in devices.glob("*"):
-        try:
-            vendor = (device / "vendor").read_text(encoding="ascii").strip()
-            kind = (device / "class").read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            continue
-        if vendor == "0x10de" and kind.startswith("0x03"):
-            return True
-    return False
+def has_nvidia_driver(shell: Shell) -> bool:
+    """Whether NVIDIA's driver is installed; its library is only found, not started, so no sleeping GPU wakes."""
+    return shell.has_library("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from installer.environment import Environment
+from installer.environment import Environment, has_nvidia_driver
 from installer.shell import SetupError
 from installer.system_packages import check_desktop_libraries, check_test_programs
 
@@ -14,11 +14,14 @@ TEST_MODELS = ("smollm2-135m-instruct", "qwen2.5-coder-0.5b-instruct")
 
 def run(environment: Environment, *, model: str | None, assume_yes: bool, has_display: bool) -> int:
     """Sets up what is missing and starts the app; returns its exit status. Raises SetupError."""
-    environment.prepare()
+    with_gpu = has_nvidia_driver(environment.shell)
+    environment.prepare(("cuda",) if with_gpu else ())
     if not environment.read_stamp().get("system_checked") or has_display:
         check_desktop_libraries(environment.shell, has_display=has_display)
         environment.update_stamp(system_checked=True)
     build_kernels(environment)
+    if with_gpu:
+        build_gpu_kernels(environment)
     fetch_model(environment, model, assume_yes=assume_yes)
     command = [*_deskinfer(environment), "run"]
     if model is not None:
@@ -71,6 +74,19 @@ def build_kernels(environment: Environment) -> None:
         environment.update_stamp(kernels=result.last_line)
         return
     shell.say(f"Kernels: could not be built ({result.last_line}). DeskInfer works without them, but answers slower.")
+
+
+def build_gpu_kernels(environment: Environment) -> None:
+    """Compiles the CUDA kernels once; where the GPU cannot be used the CPU is, and this says why."""
+    shell = environment.shell
+    if environment.read_stamp().get("gpu_kernels"):
+        return
+    shell.say("Kernels: compiling for the GPU (up to a minute, once).")
+    result = shell.capture([str(environment.python), "-P", "-m", "kernels.resource_table", "--here"])
+    if result.code == 0:
+        environment.update_stamp(gpu_kernels=result.last_line)
+        return
+    shell.say(f"Kernels: the GPU is not used: {result.last_line}")
 
 
 def fetch_model(environment: Environment, model: str | None, *, assume_yes: bool) -> None:

@@ -12,6 +12,9 @@ from app import doctor
 from app.doctor import SECTIONS, page, shorten_home
 from app.engine_setup import load_settings
 from app.paths import config_dir
+from app.vram import GpuReading, GpuUnreadableError
+from inference.engine.gpu_report import GpuReport
+from inference.errors import BackendUnavailableError
 
 
 @pytest.fixture
@@ -66,6 +69,42 @@ def test_engine_section_names_kernels_and_backend() -> None:
     lines = list(doctor.engine())
     assert any(line.startswith("chosen: ") for line in lines)
     assert any("kernels" in line for line in lines)
+
+
+@pytest.fixture
+def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = GpuReading("Card", (8, 6), 4 << 30, 3 << 30, "580.1")
+    monkeypatch.setattr("app.vram.read_gpus", lambda: [reading])
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_a_gpu_that_cuda_can_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = GpuReport("Card", (8, 6), 4 << 30, 3 << 30, 300 << 20, 16, (13, 0), (12, 9), "sm_86")
+    monkeypatch.setattr("inference.engine.gpu_report.gpu_report", lambda: report)
+    assert list(doctor.gpus()) == [
+        "Card, SM86, 4.0 GiB, 3.0 GiB free, driver 580.1",
+        "CUDA: Card, compute capability 8.6, 16 multiprocessors",
+        "memory: 4.0 GiB, 3.0 GiB free, 0.3 GiB for the context",
+        "driver for CUDA 13.0, compiler NVRTC 12.9, kernels for sm_86",
+    ]
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_a_gpu_that_cuda_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> GpuReport:
+        raise BackendUnavailableError("cuda", "no memory. Close other programs.")
+
+    monkeypatch.setattr("inference.engine.gpu_report.gpu_report", fails)
+    assert list(doctor.gpus())[1:] == ["PROBLEM: CUDA is not used: no memory. Close other programs."]
+
+
+def test_a_gpu_that_sleeps_is_left_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asleep() -> list[GpuReading]:
+        raise GpuUnreadableError("asleep")
+
+    monkeypatch.setattr("app.vram.read_gpus", asleep)
+    monkeypatch.setattr("inference.engine.gpu_report.gpu_report", lambda: pytest.fail("it was woken"))
+    assert next(doctor.gpus()) == "asleep"
 
 
 def test_settings_of_a_fresh_user_have_no_problem() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from installer import environment
+from installer import steps
 from installer.environment import Environment
 from installer.shell import Result, Shell
 
@@ -92,7 +92,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def made(project: Path, shell: ScriptedShell, monkeypatch: pytest.MonkeyPatch) -> Environment:
     """The environment of the small project, on the scripted shell, on a machine without a GPU."""
-    monkeypatch.setattr(environment, "has_nvidia_gpu", lambda: False)
+    monkeypatch.setattr(steps, "has_nvidia_driver", lambda shell: False)
     environment_ = Environment(project, shell)
     shell.pythons = [environment_.python]
     return environment_

@@ -67,6 +67,36 @@ def test_kernels_that_cannot_be_built_do_not_stop(made: Environment, shell, mode
     assert any("no compiler" in line for line in shell.said)
 
 
+def test_a_driver_brings_its_extra_and_kernels_once(
+    made: Environment, shell, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "has_nvidia_driver", lambda shell: True)
+    assert run(made) == 0
+    assert shell.ran("--editable", f"{made.root}[cuda]") == 1
+    assert shell.ran("kernels.resource_table", "--here") == 1
+    shell.commands.clear()
+    assert run(made) == 0
+    assert len(shell.commands) == 1
+
+
+def test_a_gpu_that_cannot_be_used_does_not_stop(
+    made: Environment, shell, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "has_nvidia_driver", lambda shell: True)
+    answer = shell.answer
+    shell.answer = lambda argv: Result(1, "Update the driver.\n") if "--here" in argv else answer(argv)
+    assert run(made) == 0
+    assert any("not used: Update the driver." in line for line in shell.said)
+    run(made)
+    assert shell.ran("--here") == 2  # after an update it may work
+
+
+def test_without_a_driver_nothing_is_installed_for_it(made: Environment, shell, model: Path) -> None:
+    run(made)
+    assert shell.ran("--here") == 0
+    assert not made.is_current(("cuda",))
+
+
 def test_status_of_the_app_is_passed_on(made: Environment, shell, model: Path) -> None:
     answer = shell.answer
     shell.answer = lambda argv: Result(7, "") if argv[-1] == "run" else answer(argv)
