@@ -1,0 +1,421 @@
+"""Quantizing a model: every weight is what the method made of it, backends compute with it, and stopping costs little."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inference.errors import (
+    InferenceError,
+    InvalidRequestError,
+    ModelFormatError,
+    QuantizeError,
+    UnsupportedModelError,
+)
+from inference.formats.checkpoint import CheckpointSource, verify_checkpoint
+from inference.formats.checkpoint_manifest import JOURNAL, MANIFEST
+from inference.formats.checkpoint_writer import planned_bytes
+from inference.formats.model_file import open_model
+from inference.quantize.job import QuantizeOptions, quantize_model
+from inference.quantize.quantizer import NearestQuantizer
+from inference.quantize.weight_stream import WeightStream
+from kernels.quant_format import QuantFormat, QuantizedMatrix
+from kernels.reference import dequantize
+
+TinyModel = Callable[..., Path]
+FAMILIES = [("qwen2", False), ("qwen2", True), ("llama", False), ("qwen3", True)]
+
+
+def hashes(directory: Path) -> dict[str, str]:
+    files = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
+    return {name: file["sha256"] for name, file in files.items()}
+
+
+@pytest.fixture
+def quantizer() -> Iterator[NearestQuantizer]:
+    made = NearestQuantizer(1)
+    yield made
+    made.close()
+
+
+class Stopping:
+    """Rounds so many slices, then does what it was told."""
+
+    name = NearestQuantizer.name
+
+    def __init__(self, inner: NearestQuantizer, calls: int, stop: BaseException) -> None:
+        self._inner, self._stop = inner, stop
+        self.calls, self._left = 0, calls
+
+    def quantize(self, weights: Any, of_format: QuantFormat, importance: Any = None) -> QuantizedMatrix:
+        if self.calls == self._left:
+            raise self._stop
+        self.calls += 1
+        return self._inner.quantize(weights, of_format, importance)
+
+    def close(self) -> None:
+        """Its inner one is closed by who made it."""
+
+
+# -- what is written --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("family", "tied"), FAMILIES)
+@pytest.mark.parametrize(("scheme", "group"), [("w4", 128), ("w4-all", 32), ("mixed", 64), ("w3", 128)])
+def test_every_weight_is_what_the_method_made_of_it(
+    tiny_model: TinyModel,
+    tmp_path: Path,
+    quantizer: NearestQuantizer,
+    family: str,
+    tied: bool,
+    scheme: str,
+    group: int,
+) -> None:
+    path = tiny_model(family, tie_word_embeddings=tied)
+    quantize_model(path, tmp_path / "out", QuantizeOptions(scheme, group), quantizer=quantizer)
+    source, checkpoint = open_model(path), open_model(tmp_path / "out")
+    assert isinstance(checkpoint, CheckpointSource)
+    assert checkpoint.spec == source.spec
+    assert checkpoint.tokenizer_data() == source.tokenizer_data()
+    assert set(checkpoint.tensor_names()) == set(source.tensor_names())
+    for name in source.tensor_names():
+        original, tensor = source.tensor(name), checkpoint.tensor(name)
+        weights = dequantize(original.kind, original.data, original.shape)
+        found = dequantize(tensor.kind, tensor.data, tensor.shape)
+        if weights.ndim == 1:
+            assert tensor.kind == "f32"
+            np.testing.assert_array_equal(found, weights)
+        else:
+            expected = quantizer.quantize(weights, QuantFormat.parse(tensor.kind)).dequantize()
+            np.testing.assert_array_equal(found, expected)
+            assert checkpoint.tensor_kind(name) == (tensor.kind, weights.shape)
+    verify_checkpoint(tmp_path / "out")
+    source.close()
+    checkpoint.close()
+
+
+@pytest.mark.parametrize(("family", "tied"), FAMILIES)
+@pytest.mark.parametrize("scheme", ["w4", "mixed"])
+def test_backends_compute_with_it(
+    tiny_model: TinyModel,
+    tmp_path: Path,
+    logits_of: Callable[..., np.ndarray],
+    family: str,
+    tied: bool,
+    scheme: str,
+) -> None:
+    """The oracle equals transformers with the dequantized weights; the CPU differs by the rounding of activations."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    path = tiny_model(family, tie_word_embeddings=tied)
+    quantize_model(path, tmp_path / "out", QuantizeOptions(scheme, 32, threads=1))
+    checkpoint = CheckpointSource(tmp_path / "out")
+    model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    with torch.no_grad():
+        state = model.state_dict()
+        for name in checkpoint.tensor_names():
+            tensor = checkpoint.tensor(name)
+            state[name].copy_(torch.from_numpy(dequantize(tensor.kind, tensor.data, tensor.shape)))
+        ids = np.random.default_rng(3).integers(0, checkpoint.spec.vocab_size, 40)
+        expected = model(torch.from_numpy(ids)[None]).logits[0].numpy()
+    checkpoint.close()
+    oracle = logits_of(tmp_path / "out", "torch")
+    np.testing.assert_allclose(oracle, expected, rtol=2e-4, atol=2e-4)
+    for options in ({"threads": 1}, {"threads": 1, "exact_logits": True}):
+        found = logits_of(tmp_path / "out", "cpu", **options)
+        assert np.linalg.norm(found - expected) < 0.03 * np.linalg.norm(expected)
+    packed = logits_of(tmp_path / "out", "torch", packed=True)
+    assert np.linalg.norm(packed - expected) < 0.05 * np.linalg.norm(expected)
+
+
+def test_q_k_and_v_are_slices_of_one_matrix(tiny_model: TinyModel, tmp_path: Path) -> None:
+    quantize_model(tiny_model("qwen2"), tmp_path / "out", QuantizeOptions(threads=1))
+    source = CheckpointSource(tmp_path / "out")
+    for prefix, names in (("self_attn", "qkv"), ("mlp", ("gate", "up"))):
+        parts = [source.tensor(f"model.layers.1.{prefix}.{name}_proj.weight").data for name in names]
+        for first, second in zip(parts, parts[1:], strict=False):
+            assert first.ctypes.data + first.nbytes == second.ctypes.data
+            assert first.ctypes.data % 32 == 0
+            assert not first.flags.owndata
+    source.close()
+
+
+def test_parts_that_do_not_end_with_a_tile_lie_apart(tiny_model: TinyModel, tmp_path: Path) -> None:
+    path = tiny_model("qwen2", hidden_size=48, intermediate_size=80)  # 24 rows of K and V
+    recipe = quantize_model(path, tmp_path / "out", QuantizeOptions(threads=1))
+    assert "model.layers.0.self_attn.k_proj.weight" in recipe.formats
+    assert "model.layers.0.mlp.gate_up_proj.weight" in recipe.formats
+    source = CheckpointSource(tmp_path / "out")
+    tensor = source.tensor("model.layers.0.self_attn.k_proj.weight")
+    assert dequantize(tensor.kind, tensor.data, tensor.shape).shape == (24, 48)
+    source.close()
+
+
+def test_other_programs_read_its_files(tiny_model: TinyModel, tmp_path: Path) -> None:
+    safetensors_numpy = pytest.importorskip("safetensors.numpy")
+    transformers = pytest.importorskip("transformers")
+    path = tiny_model("qwen2")
+    recipe = quantize_model(path, tmp_path / "out", QuantizeOptions(threads=1))
+    size = 0
+    for file in sorted((tmp_path / "out").glob("*.safetensors")):
+        size += sum(tensor.nbytes for tensor in safetensors_numpy.load_file(file).values())
+    assert size == planned_bytes(recipe)
+    original, copied = (transformers.AutoTokenizer.from_pretrained(where) for where in (path, tmp_path / "out"))
+    assert copied("some text <|im_end|>") == original("some text <|im_end|>")
+    assert copied.chat_template == original.chat_template
+
+
+def test_a_slice_of_rows_changes_nothing(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quantize_model(tiny_model("qwen2"), tmp_path / "whole", QuantizeOptions(threads=1))
+    monkeypatch.setattr("inference.quantize.weight_stream.SLICE_WEIGHTS", 1)
+    quantize_model(tiny_model("qwen2"), tmp_path / "slices", QuantizeOptions(threads=1))
+    assert hashes(tmp_path / "slices") == hashes(tmp_path / "whole")
+
+
+def test_the_better_scheme_loses_less(
+    tiny_model: TinyModel, tmp_path: Path, logits_of: Callable[..., np.ndarray]
+) -> None:
+    path = tiny_model("llama")
+    expected, losses = logits_of(path, "torch"), []
+    for scheme in ("w4", "w4-all", "mixed", "w3"):
+        quantize_model(path, tmp_path / scheme, QuantizeOptions(scheme, 32, threads=1))
+        found = logits_of(tmp_path / scheme, "torch")
+        losses.append(float(np.linalg.norm(found - expected) / np.linalg.norm(expected)))
+    assert losses == sorted(losses)
+    assert losses[0] < 0.2
+
+
+# -- scheme auto ------------------------------------------------------------------------------------------------------
+
+
+def test_auto_fills_what_there_is(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.quantize.device_budget.FIXED_BYTES", 0)
+    path = tiny_model("llama")
+    bits = []
+    for index, fit in enumerate((1_145_000, 1_160_000, 1_200_000)):
+        options = QuantizeOptions("auto", fit_bytes=fit, context_tokens=64, threads=1)
+        recipe = quantize_model(path, tmp_path / str(index), options)
+        bits.append(sum(1 for name in recipe.formats.values() if name == "w4g128"))
+    assert 1 <= bits[0] < bits[1] < bits[2] == len(recipe.formats)
+    with pytest.raises(InvalidRequestError, match="MiB are left for them"):
+        quantize_model(path, tmp_path / "no", QuantizeOptions("auto", fit_bytes=1_000_000, context_tokens=64))
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (QuantizeOptions("w5"), "no scheme 'w5'"),
+        (QuantizeOptions("w4", 100), "group is 100"),
+        (QuantizeOptions("auto"), "auto needs --fit"),
+        (QuantizeOptions("w4", fit_bytes=1), "auto needs --fit"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    tiny_model: TinyModel, tmp_path: Path, options: QuantizeOptions, match: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=match):
+        quantize_model(tiny_model("llama"), tmp_path / "out", options)
+
+
+# -- sources that are no good -----------------------------------------------------------------------------------------
+
+
+def damaged_copy(path: Path, target: Path, name: str, value: float) -> Path:
+    safetensors_numpy = pytest.importorskip("safetensors.numpy")
+    shutil.copytree(path, target)
+    state = safetensors_numpy.load_file(target / "model.safetensors")
+    state[name].reshape(-1)[state[name].size // 2] = value
+    safetensors_numpy.save_file(state, target / "model.safetensors", metadata={"format": "pt"})
+    return target
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -70_000.0])
+@pytest.mark.parametrize("name", ["model.layers.2.mlp.up_proj.weight", "model.layers.1.self_attn.q_proj.bias"])
+def test_values_that_cannot_be_are_named(tiny_model: TinyModel, tmp_path: Path, name: str, value: float) -> None:
+    path = damaged_copy(tiny_model("qwen2"), tmp_path / "bad", name, value)
+    place = r"\(40, 0\)" if name.endswith("weight") else r"\(32\)"
+    with pytest.raises(ModelFormatError, match=rf"{name}.*{place}.*fetch the model again"):
+        quantize_model(path, tmp_path / "out", QuantizeOptions(threads=1))
+    with pytest.raises(ModelFormatError, match="not finished"):
+        open_model(tmp_path / "out")
+
+
+def test_a_checkpoint_is_no_source(tiny_model: TinyModel, tmp_path: Path) -> None:
+    quantize_model(tiny_model("llama"), tmp_path / "out", QuantizeOptions(threads=1))
+    with pytest.raises(UnsupportedModelError, match="quantized already"):
+        quantize_model(tmp_path / "out", tmp_path / "again")
+
+
+# -- stopping and going on --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), MemoryError()])
+def test_finished_files_are_not_made_again(
+    tiny_model: TinyModel, tmp_path: Path, quantizer: NearestQuantizer, stop: BaseException
+) -> None:
+    path = tiny_model("qwen2")
+    whole = Stopping(quantizer, -1, stop)
+    quantize_model(path, tmp_path / "whole", quantizer=whole)
+    first = Stopping(quantizer, whole.calls - 4, stop)
+    with pytest.raises(type(stop)):
+        quantize_model(path, tmp_path / "out", quantizer=first)
+    assert not (tmp_path / "out" / MANIFEST).exists()
+    with pytest.raises(ModelFormatError, match="same deskinfer quantize command again"):
+        open_model(tmp_path / "out")
+    notes: list[str] = []
+    second = Stopping(quantizer, -1, stop)
+    quantize_model(path, tmp_path / "out", None, lambda done, total, note: notes.append(note), second)
+    # The last layer was begun, and the head comes after it.
+    assert second.calls < 12 < whole.calls
+    assert any(note.startswith("Going on after") for note in notes)
+    assert hashes(tmp_path / "out") == hashes(tmp_path / "whole")
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {*hashes(tmp_path / "whole"), MANIFEST}
+
+
+def test_a_whole_checkpoint_is_left_alone(tiny_model: TinyModel, tmp_path: Path, quantizer: NearestQuantizer) -> None:
+    path = tiny_model("qwen2")
+    quantize_model(path, tmp_path / "out", quantizer=quantizer)
+    times = {file.name: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
+    again = Stopping(quantizer, 0, AssertionError("nothing is to be rounded"))
+    quantize_model(path, tmp_path / "out", quantizer=again)
+    assert {file.name: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()} == times
+
+
+def test_a_damaged_file_is_made_again(tiny_model: TinyModel, tmp_path: Path, quantizer: NearestQuantizer) -> None:
+    path = tiny_model("qwen2")
+    quantize_model(path, tmp_path / "out", quantizer=quantizer)
+    before = hashes(tmp_path / "out")
+    layer = tmp_path / "out" / "layer_01.safetensors"
+    layer.write_bytes(layer.read_bytes()[:-1] + b"\x7f")
+    with pytest.raises(ModelFormatError, match=r"layer_01.*sha256"):
+        verify_checkpoint(tmp_path / "out")
+    (tmp_path / "out" / "norm.safetensors").unlink()
+    counted = Stopping(quantizer, -1, AssertionError())
+    quantize_model(path, tmp_path / "out", quantizer=counted)
+    assert counted.calls == 7
+    assert hashes(tmp_path / "out") == before
+    verify_checkpoint(tmp_path / "out")
+
+
+def test_another_recipe_needs_force(tiny_model: TinyModel, tmp_path: Path) -> None:
+    path = tiny_model("qwen2")
+    quantize_model(path, tmp_path / "out", QuantizeOptions("w4", threads=1))
+    with pytest.raises(QuantizeError, match=r"another checkpoint \(w4 of .*--force"):
+        quantize_model(path, tmp_path / "out", QuantizeOptions("w3", threads=1))
+    CheckpointSource(tmp_path / "out").close()
+    recipe = quantize_model(path, tmp_path / "out", QuantizeOptions("w3", threads=1, force=True))
+    found = CheckpointSource(tmp_path / "out")
+    assert found.manifest.recipe == recipe
+    found.close()
+    quantize_model(path, tmp_path / "fresh", QuantizeOptions("w3", threads=1))
+    assert hashes(tmp_path / "out") == hashes(tmp_path / "fresh")
+
+
+def test_a_directory_of_something_else_is_not_touched(tiny_model: TinyModel, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(QuantizeError, match=r"holds 'notes.txt' and no checkpoint"):
+        quantize_model(tiny_model("llama"), tmp_path, QuantizeOptions(force=True, threads=1))
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_full_disk(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, real, calls = tiny_model("qwen2"), os.fsync, 0
+
+    def failing(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(QuantizeError, match="disk is full. Free some space and give the same command again"):
+        quantize_model(path, tmp_path / "out", QuantizeOptions(threads=1))
+    monkeypatch.undo()
+    with pytest.raises(ModelFormatError, match="not finished"):
+        open_model(tmp_path / "out")
+    quantize_model(path, tmp_path / "out", QuantizeOptions(threads=1))
+    verify_checkpoint(tmp_path / "out")
+
+
+def test_too_little_space_is_seen_before_anything_is_written(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1 << 20))
+    with pytest.raises(QuantizeError, match=r"needs \d+ MiB more, but 1 MiB are free"):
+        quantize_model(tiny_model("llama"), tmp_path / "out", QuantizeOptions(threads=1))
+    assert not list((tmp_path / "out").glob("*.safetensors"))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_directory_that_may_not_be_written(tiny_model: TinyModel, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(QuantizeError, match="permissions"):
+        quantize_model(tiny_model("llama"), tmp_path / "out", QuantizeOptions(threads=1))
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from inference.quantize.job import QuantizeOptions, quantize_model
+from inference.quantize.quantizer import NearestQuantizer
+class Slow(NearestQuantizer):
+    def quantize(self, *arguments):
+        time.sleep(0.004)
+        return super().quantize(*arguments)
+quantize_model(Path(sys.argv[1]), Path(sys.argv[2]), QuantizeOptions(threads=1), quantizer=Slow(1))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_killed_at_any_moment(tiny_model: TinyModel, tmp_path: Path, project_root: Path) -> None:
+    """Never a model that is not whole; and the end is the same as without the kills."""
+    path, out = tiny_model("qwen2"), tmp_path / "out"
+    command = [sys.executable, "-c", SLOW, str(path), str(out)]
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        process = subprocess.Popen(command, cwd=project_root)
+        while not out.exists() and process.poll() is None:
+            time.sleep(0.002)
+        try:
+            process.wait(float(rng.uniform(0, 0.12)))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+        if (out / MANIFEST).exists():
+            verify_checkpoint(out)
+        else:
+            with pytest.raises(InferenceError):
+                open_model(out)
+    quantize_model(path, tmp_path / "calm", QuantizeOptions(threads=1))
+    quantize_model(path, out, QuantizeOptions(threads=1))
+    assert hashes(out) == hashes(tmp_path / "calm")
+    assert not (out / JOURNAL).exists()
+
+
+def test_the_stream_skips_what_is_not_sampled(tiny_model: TinyModel) -> None:
+    source = open_model(tiny_model("llama"))
+    stream, name = WeightStream(source), "model.layers.0.mlp.down_proj.weight"
+    whole = np.concatenate(list(stream.slices(name)))
+    sampled = list(stream.slices(name, every=2))
+    assert [len(one) for one in sampled] == [16, 16]
+    np.testing.assert_array_equal(sampled[1], whole[32:48])
+    source.close()
