@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from cuda.bindings import nvrtc
 
@@ -24,6 +25,7 @@ class Result(enum.IntEnum):
     CUDA_ERROR_OUT_OF_MEMORY = 2
     CUDA_ERROR_NO_DEVICE = 100
     CUDA_ERROR_INVALID_CONTEXT = 201
+    CUDA_ERROR_NOT_READY = 600
     CUDA_ERROR_ILLEGAL_ADDRESS = 700
     CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803
 
@@ -41,6 +43,7 @@ class FakeDriver:
     Attributes:
         fails: {function: code} of calls that fail from now on.
         calls: names, in order.
+        copied: (address, bytes) of each copy to the device.
         launches: (grid, block, dynamic shared memory, attributes, bytes of the arguments) of each launch.
     """
 
@@ -57,6 +60,8 @@ class FakeDriver:
         self.launches: list[tuple[Any, ...]] = []
         self.argument_bytes = 0
         self.memory: dict[int, int] = {}
+        self.host_memory: list[Any] = []
+        self.copied: list[tuple[int, bytes]] = []
         self._next = 1 << 32
         for name in ("CUdevice_attribute", "CUfunction_attribute", "CUstream_flags", "CUevent_flags",
                      "CUstreamCaptureMode", "CUlaunchAttributeID"):  # fmt: skip
@@ -112,6 +117,24 @@ class FakeDriver:
 
     def _cuStreamSynchronize(self, stream: Any) -> tuple[()]:
         return ()
+
+    def _cuMemHostAlloc(self, nbytes: int, flags: int) -> tuple[int]:
+        self.host_memory.append(ctypes.create_string_buffer(nbytes))
+        return (ctypes.addressof(self.host_memory[-1]),)
+
+    def _cuMemHostGetDevicePointer(self, pointer: int, flags: int) -> tuple[int]:
+        return (pointer + (1 << 50),)
+
+    def _cuMemcpyHtoDAsync(self, dst: int, src: int, nbytes: int, stream: Any) -> tuple[()]:
+        self.copied.append((dst, ctypes.string_at(src, nbytes)))
+        return ()
+
+    def _cuMemcpyDtoHAsync(self, dst: int, src: int, nbytes: int, stream: Any) -> tuple[()]:
+        ctypes.memset(dst, 7, nbytes)
+        return ()
+
+    def _cuEventElapsedTime(self, start: Any, end: Any) -> tuple[float]:
+        return (2.5,)
 
     def _cuFuncGetAttribute(self, name: str, function: Any) -> tuple[int]:
         return (1024 if "SHARED" in name else 40,)
@@ -283,6 +306,95 @@ def test_close_works_after_a_kernel_has_failed(fake):
     fake.fails.update(dict.fromkeys(("cuStreamSynchronize", "cuMemFree", "cuStreamDestroy"), 700))
     device.close()
     assert fake.calls[-1] == "cuDevicePrimaryCtxRelease"
+
+
+# -- copies, events, graphs -------------------------------------------------------------------------------------------
+
+
+def test_copies_stay_inside_their_buffers(fake):
+    device = Device()
+    buffer, host = device.allocate(16), device.host_buffer(16)
+    host.array[:] = range(16)
+    stream = device.stream
+    stream.copy_to_device(buffer.pointer, host, 4, offset=12)
+    stream.copy_to_device(buffer.pointer, np.arange(4, dtype=np.uint8), 2, offset=1)
+    buffer.upload(np.arange(8, dtype=np.uint8)[::2], offset=12)
+    assert fake.copied == [
+        (buffer.pointer, bytes([12, 13, 14, 15])),
+        (buffer.pointer, bytes([1, 2])),
+        (buffer.pointer + 12, bytes([0, 2, 4, 6])),
+    ]
+    stream.copy_to_host(host, buffer.pointer, 2, offset=3)
+    assert host.array.tolist()[:6] == [0, 1, 2, 7, 7, 5]
+    assert buffer.download(np.uint16, (2, 3)).tolist() == [[0x0707] * 3] * 2
+    for refused in (
+        lambda: stream.copy_to_device(buffer.pointer, host, 5, offset=12),
+        lambda: stream.copy_to_host(host, buffer.pointer, 1, offset=-1),
+        lambda: stream.copy_to_device(buffer.pointer, np.zeros(8, np.uint8)[::2], 4),
+        lambda: buffer.upload(np.zeros(5, np.uint8), offset=12),
+        lambda: buffer.download(np.float64, 3),
+    ):
+        with pytest.raises(ValueError, match=r"lie outside of a buffer|contiguous"):
+            refused()
+    assert host.device_pointer == host.pointer + (1 << 50)
+    host.free()
+    host.free()
+    assert host.array.size == 0
+    assert fake.calls.count("cuMemFreeHost") == 1
+
+
+def test_an_event_that_is_not_reached_is_no_error(fake):
+    device = Device()
+    event = device.stream.record()
+    assert event.query()
+    fake.fails["cuEventQuery"] = 600
+    assert not event.query()
+    fake.fails["cuEventQuery"] = 700
+    with pytest.raises(DeviceError, match="outside its memory"):
+        event.query()
+    assert device.stream.record(event) is event
+    assert event.elapsed_ms(event) == 2.5
+    assert fake.calls.count("cuEventCreate") == 1
+    event.close()
+    event.close()
+    assert fake.calls.count("cuEventDestroy") == 1
+
+
+def test_a_capture_becomes_a_graph(fake):
+    stream = Device().stream
+    with stream.capture() as graph:
+        assert fake.calls[-1] == "cuStreamBeginCapture"
+        with pytest.raises(DeviceError, match="never captured"):
+            graph.launch()
+    assert fake.calls[-3:] == ["cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy"]
+    graph.launch()
+    graph.close()
+    graph.close()
+    assert fake.calls[-2:] == ["cuGraphLaunch", "cuGraphExecDestroy"]
+    with pytest.raises(DeviceError, match="closed"):
+        graph.launch()
+
+
+def test_what_breaks_a_capture_is_raised_and_ends_it(fake):
+    stream = Device().stream
+    fake.fails["cuStreamEndCapture"] = 700
+    with pytest.raises(KeyError, match="mine"), stream.capture():
+        raise KeyError("mine")
+    assert fake.calls[-1] == "cuStreamEndCapture"
+
+
+def test_a_graph_that_the_driver_refuses(fake):
+    stream = Device().stream
+    fake.fails["cuGraphInstantiate"] = 2
+    with pytest.raises(DeviceError, match="cuGraphInstantiate"), stream.capture():
+        pass
+    assert fake.calls[-1] == "cuGraphDestroy"
+    fake.fails["cuGraphLaunch"] = 700
+    del fake.fails["cuGraphInstantiate"]
+    with stream.capture() as graph:
+        pass
+    with pytest.raises(DeviceError, match="cuGraphLaunch"):
+        graph.launch()
 
 
 # -- launches ---------------------------------------------------------------------------------------------------------
