@@ -12,7 +12,15 @@ def combinations(**choices: tuple[int, ...]) -> tuple[Defines, ...]:
     return tuple(dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values()))
 
 
+_HEAD_DIMS = combinations(HEAD_DIM=(64, 80, 96, 128, 256))
+
 VARIANTS: dict[str, tuple[Defines, ...]] = {
+    "attention_decode.cu": _HEAD_DIMS,
+    "attention_prefill.cu": _HEAD_DIMS,
+    "embed.cu": combinations(BITS=(3, 4, 8), GROUP=(32, 64, 128), MINIMA=(0, 1)),
     "read_rate.cu": ({},),
     "repack.cu": ({},),
+    "sampling.cu": ({},),
+    "rope_append.cu": _HEAD_DIMS,
+    "take_rows.cu": ({},),
 }
