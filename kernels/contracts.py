@@ -39,6 +39,7 @@ _ALLOWED = (
 _ENTRY = re.compile(
     r'extern\s+"C"\s+__global__\s+(?:void\s+|__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)+(\w+)\s*\(\s*([^)]*?)\s*\)'
 )
+_NO_NAMES: dict[str, Any] = {"__builtins__": {}}
 _DEFAULT = re.compile(r"^[ \t]*#define[ \t]+([A-Z]\w*)[ \t]+(\d+)[ \t]*(?://.*)?$", re.MULTILINE)
 _PARAMETER = re.compile(r"const\s+__grid_constant__\s+(\w+)\s+\w+")
 
@@ -63,6 +64,7 @@ class Contract:
         layout: the struct's fields.
         requirements: what their values must satisfy.
         constants: {macro: number} that the source and its headers define, where the variant does not.
+        all_hold: all requirements as one expression, which is quicker than one after the other.
     """
 
     source: str
@@ -71,6 +73,7 @@ class Contract:
     layout: Layout
     requirements: tuple[Requirement, ...]
     constants: Mapping[str, int]
+    all_hold: CodeType
 
     def check_structure(self, structure: type[ctypes.Structure]) -> None:
         """Raises ContractError where the fields of a ctypes struct differ from the kernel's in name, order or type."""
@@ -91,21 +94,22 @@ class Contract:
         """Raises ContractError, with the values, where a requirement does not hold."""
         values: dict[str, Any] = {**self.constants, **defines}
         for name, _ in self.layout:
-            value = getattr(arguments, name)
-            values[name] = 0 if value is None else value  # ctypes reads a null pointer as None
+            values[name] = getattr(arguments, name) or 0  # ctypes reads a null pointer as None
+        if _holds(self.all_hold, values):
+            return
         for requirement in self.requirements:
-            if not _holds(requirement, values):
+            if not _holds(requirement.code, values):
                 given = ", ".join(f"{name} = {values.get(name, '?')}" for name in sorted(requirement.names))
                 raise ContractError(f"{self.kernel} ({self.source}) requires {requirement.text}; given: {given}.")
 
 
-def _holds(requirement: Requirement, values: Mapping[str, Any]) -> bool:
+def _holds(code: CodeType, values: dict[str, Any]) -> bool:
     try:
-        return bool(eval(requirement.code, {"__builtins__": {}}, dict(values)))
+        return bool(eval(code, _NO_NAMES, values))
     except (ArithmeticError, TypeError):  # a division by zero, a sequence among numbers
         return False
     except NameError as error:
-        raise ContractError(f'"{requirement.text}" needs a define that was not given: {error}.') from error
+        raise ContractError(f"A requirement needs a define that was not given: {error}.") from error
 
 
 @cache
@@ -133,7 +137,7 @@ def contracts_of(source: str | Path) -> dict[str, Contract]:
         if wanted != fields:
             raise ContractError(f'"Arguments" of {path.name} lists {wanted} for {kernel}; {structure} has {fields}.')
         own = tuple(r for r in requirements if _field_names(r) <= set(fields))
-        found[kernel] = Contract(path.name, kernel, structure, layout, own, constants)
+        found[kernel] = Contract(path.name, kernel, structure, layout, own, constants, _conjunction(own))
     if not found:
         raise ContractError(f'{path.name} has no extern "C" __global__ function.')
     unused = [r.text for r in requirements if not any(r in contract.requirements for contract in found.values())]
@@ -198,6 +202,10 @@ def _requirement(text: str, source: str) -> Requirement:
             raise ContractError(f'"Requires" of {source} holds {text!r}: {type(node).__name__} is not allowed there.')
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     return Requirement(text, names, compile(tree, f"<{source}>", "eval"))
+
+
+def _conjunction(requirements: tuple[Requirement, ...]) -> CodeType:
+    return compile(" and ".join(f"({requirement.text})" for requirement in requirements) or "True", "<all>", "eval")
 
 
 def _field_names(requirement: Requirement) -> set[str]:
