@@ -11,6 +11,8 @@ from app.bench.protocol import Case
 PREFILL_TOK_S, DECODE_TOK_S = "prefill_tok_s", "decode_tok_s"
 TTFT_MS, WALL_MS = "ttft_ms", "wall_ms"
 PROMPT_TOKENS, NEW_TOKENS = "prompt_tokens", "new_tokens"
+CACHED_TOKENS = "cached_tokens"
+"""Of the prompt, found in a cache instead of computed; absent where none was."""
 NAMES = (PREFILL_TOK_S, TTFT_MS, DECODE_TOK_S, WALL_MS, PROMPT_TOKENS, NEW_TOKENS)
 """Speeds in tokens per second; times in milliseconds: to the first token, and until the answer was whole."""
 

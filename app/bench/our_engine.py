@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from app.bench.figures import DECODE_TOK_S, NEW_TOKENS, PREFILL_TOK_S, PROMPT_TOKENS, TTFT_MS, WALL_MS
-from app.bench.protocol import CHAT, DECODE, PREFILL, Case, Plan, chat_messages, random_ids
+from app.bench.figures import CACHED_TOKENS, DECODE_TOK_S, NEW_TOKENS, PREFILL_TOK_S, PROMPT_TOKENS, TTFT_MS, WALL_MS
+from app.bench.protocol import CHAT, DECODE, PREFILL, Case, Plan, chat_messages
 from inference.request import (
     DoneEvent,
     EngineReading,
@@ -59,8 +59,7 @@ def run_case(engine: SteppedEngine, plan: Plan, case: Case, run: int, has_text: 
         system, user = chat_messages(case.n, run)
         messages = (Message("system", system), Message("user", user))
     else:
-        length = plan.length_of(case)
-        token_ids = random_ids(length, seed=1000 * run + length)
+        token_ids = plan.ids_of(case, run)
     sampling = SamplingParams(temperature=0.0, max_new_tokens=plan.new_tokens_of(case))
     request = GenerationRequest(messages, sampling)
     gc.collect()
@@ -82,6 +81,8 @@ def _run_to_the_end(step: Callable[[], list[RequestEvent]]) -> Usage:
 def _figures(case: Case, usage: Usage, wall_ms: float) -> dict[str, float]:
     to_first = usage.time_to_first_token_ms
     found: dict[str, float] = {PROMPT_TOKENS: usage.prompt_tokens, NEW_TOKENS: usage.new_tokens}
+    if usage.cached_tokens:
+        found[CACHED_TOKENS] = usage.cached_tokens
     if case.what != DECODE:
         found |= {TTFT_MS: to_first, PREFILL_TOK_S: 1000.0 * usage.prompt_tokens / to_first}
     if case.what != PREFILL and usage.decode_tok_s:

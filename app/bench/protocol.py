@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CHAT, PREFILL, DECODE = "chat", "prefill", "decode@depth"
+CHAT, PREFILL, DECODE = _KINDS = ("chat", "prefill", "decode@depth")
 
 SYSTEM = "你是一个运行在本机的中文助手，回答准确、简短。"
 PROMPTS = (
@@ -87,12 +87,17 @@ class Plan:
         """Tokens of the prompt of a case, where it is made of random ids."""
         return PROMPT_TOKENS[case.n] if case.what == CHAT else max(case.n, 1)
 
+    def ids_of(self, case: Case, run: int) -> list[int]:
+        """A prompt of random ids, of the case's length; no two cases or runs begin alike, so no cache can help."""
+        length = self.length_of(case)
+        return random_ids(length, (run, length, _KINDS.index(case.what)))
+
     def new_tokens_of(self, case: Case) -> int:
         """Tokens to generate. The first token belongs to the prefill; `decode_tokens` more follow it."""
         return {CHAT: CHAT_TOKENS, PREFILL: 1}.get(case.what, self.decode_tokens + 1)
 
 
-def random_ids(length: int, seed: int, vocab_size: int = _VOCAB_SIZE) -> list[int]:
-    """Token ids without a pattern that a cache could share; ids at the ends of the vocabulary are left out."""
+def random_ids(length: int, seed: int | tuple[int, ...], vocab_size: int = _VOCAB_SIZE) -> list[int]:
+    """Token ids without a pattern; ids at the ends of the vocabulary are left out."""
     rng = np.random.default_rng(seed)
     return [int(i) for i in rng.integers(256, vocab_size - 1024, length)]

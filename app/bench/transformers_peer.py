@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from app.bench.figures import DECODE_TOK_S, NEW_TOKENS, PREFILL_TOK_S, PROMPT_TOKENS, TTFT_MS, WALL_MS
-from app.bench.protocol import CHAT, DECODE, PREFILL, Case, Plan, chat_messages, random_ids
+from app.bench.protocol import CHAT, DECODE, PREFILL, Case, Plan, chat_messages
 
 
 class _Skip(Exception):
@@ -114,8 +114,7 @@ class TransformersPeer:
                 "input_ids"
             ]
             return [int(i) for i in ids]
-        length = plan.length_of(case)
-        return random_ids(length, seed=1000 * number + length)
+        return plan.ids_of(case, number)
 
 
 def _to_nf4(torch: Any, bitsandbytes: Any, model: Any) -> None:

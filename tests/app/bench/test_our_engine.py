@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from app.bench.figures import DECODE_TOK_S, PREFILL_TOK_S, TTFT_MS, WALL_MS
+from app.bench.figures import CACHED_TOKENS, DECODE_TOK_S, PREFILL_TOK_S, TTFT_MS, WALL_MS
 from app.bench.our_engine import run_case
 from app.bench.protocol import CHAT, DECODE, PREFILL, PROMPT_TOKENS, PROMPTS, Case, Plan
 from inference.errors import InferenceError
@@ -95,6 +97,20 @@ def test_repeats_have_other_prompts() -> None:
         run_case(engine, PLAN, Case(CHAT, 0), repeat)
     assert engine.added[0][2] != engine.added[2][2]
     assert engine.added[1][0].messages != engine.added[3][0].messages
+
+
+def test_tokens_out_of_a_cache_are_told() -> None:
+    class Caching(ScriptedEngine):
+        def step(self):
+            return [
+                dataclasses.replace(event, usage=dataclasses.replace(event.usage, cached_tokens=64))
+                if isinstance(event, DoneEvent)
+                else event
+                for event in super().step()
+            ]
+
+    assert run_case(Caching(), PLAN, Case(PREFILL, 58), 1)[CACHED_TOKENS] == 64
+    assert CACHED_TOKENS not in run_case(ScriptedEngine(), PLAN, Case(PREFILL, 58), 1)
 
 
 def test_failure_ends_the_benchmark() -> None:

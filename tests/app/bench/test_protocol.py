@@ -53,5 +53,12 @@ def test_random_ids_differ_by_seed_and_stay_in_the_vocabulary() -> None:
     assert max(first) < 2000
 
 
+def test_prompts_of_ids_begin_alike_nowhere() -> None:
+    plan = Plan(prompts=(600,), depths=(600,))
+    prompts = [plan.ids_of(case, run) for run in range(3) for case in plan.cases]
+    assert [len(ids) for ids in prompts[2:4]] == [600, 600]
+    assert len({tuple(ids[:8]) for ids in prompts}) == len(prompts)
+
+
 def test_labels_name_the_case() -> None:
     assert [case.label for case in PLAN.cases] == ["prompt 1", "prompt 2", "prefill 5", "decode at 0", "decode at 700"]
