@@ -117,6 +117,8 @@ class BlockShape:
         row_warps: warps along the rows of W, 32 rows each.
         token_warps: warps along the tokens, which read the same weights.
         token_tiles: times 8 tokens of a warp.
+        stage_tiles: tiles of 128 columns in a stage of the pipeline.
+        most_stages: stages of the pipeline where shared memory suffices.
         blocks_per_sm: that many blocks fit an SM at once; bounds the registers.
         clocks: of an SM for 128 columns when it is full, measured on an H200.
         alone: the same for a block that has an SM for itself.
@@ -125,6 +127,8 @@ class BlockShape:
     row_warps: int
     token_warps: int
     token_tiles: int
+    stage_tiles: int
+    most_stages: int
     blocks_per_sm: int
     clocks: int
     alone: int
@@ -142,16 +146,17 @@ class BlockShape:
         return 32 * self.row_warps * self.token_warps
 
     def stage_bytes(self, of_format: QuantFormat, digits: int) -> int:
-        """Shared memory of one stage of the pipeline: 128 columns of the block's weights and tokens."""
+        """Shared memory of one stage of the pipeline: its columns of the block's weights and tokens."""
         numbers = 4 if of_format.symmetric else 20
-        return self.rows // TILE_ROWS * of_format.tile_bytes + self.tokens * (TILE_COLUMNS * digits + numbers)
+        part = self.rows // TILE_ROWS * of_format.tile_bytes + self.tokens * (TILE_COLUMNS * digits + numbers)
+        return self.stage_tiles * part
 
     def stages(self, of_format: QuantFormat, digits: int, shared_bytes: int) -> int:
         """Stages that the shared memory holds, of all blocks of an SM or at least of one; fewer than 2 do not work."""
         stage = self.stage_bytes(of_format, digits)
         for blocks in (self.blocks_per_sm, 1):
             if (stages := (shared_bytes // blocks - 1024) // stage) >= 2:
-                return min(4, stages)
+                return min(self.most_stages, stages)
         return 0
 
     def cost(self, rows: int, tokens: int, sm_count: int) -> int:
@@ -171,17 +176,18 @@ class BlockShape:
             "TOKEN_WARPS": self.token_warps,
             "TOKEN_TILES": self.token_tiles,
             "STAGES": stages,
+            "STAGE_TILES": self.stage_tiles,
             "BLOCKS_PER_SM": self.blocks_per_sm if has_few_numbers(of_format) else 1,
         }
 
 
 BLOCK_SHAPES = (
-    BlockShape(8, 1, 16, 1, 3400, 4000),
-    BlockShape(4, 2, 8, 1, 1750, 2200),
-    BlockShape(4, 2, 4, 1, 1020, 1300),
-    BlockShape(4, 2, 2, 2, 690, 800),
-    BlockShape(2, 2, 2, 3, 512, 600),
-    BlockShape(2, 2, 1, 4, 346, 400),
+    BlockShape(8, 1, 16, 1, 4, 1, 3400, 4000),
+    BlockShape(4, 2, 8, 1, 4, 1, 1750, 2200),
+    BlockShape(4, 1, 8, 1, 4, 2, 900, 1300),
+    BlockShape(4, 2, 2, 1, 4, 2, 690, 800),
+    BlockShape(2, 2, 2, 1, 4, 3, 512, 600),
+    BlockShape(2, 2, 1, 1, 4, 4, 346, 400),
 )
 
 

@@ -2,15 +2,16 @@
 // Arguments: weights, high, low, scales, sums, bias, residual, out, tokens, token_stride, rows, columns, epilogue
 // Requires: tokens >= 1; rows >= 1; columns >= 1; token_stride % 128 == 0; token_stride >= tokens; 0 <= epilogue <= 2;
 //   epilogue != 2 or rows % 32 == 0; epilogue != 1 or residual != 0
-// Launch: (blocks of rows, blocks of tokens) blocks of 32 * ROW_WARPS * TOKEN_WARPS threads, STAGES * STAGE_BYTES of shared
-//   memory; a block takes 32 * ROW_WARPS rows and 8 * TOKEN_WARPS * TOKEN_TILES tokens.
+// Launch: (blocks of rows, blocks of tokens) blocks of 32 * ROW_WARPS * TOKEN_WARPS threads, STAGES * STAGE_TILES * PART_BYTES
+//   of shared memory; a block takes 32 * ROW_WARPS rows and 8 * TOKEN_WARPS * TOKEN_TILES tokens.
 // Numerics: exact int32 sums over a group of weights, float32 over groups in the order of K: a token's result depends
 //   neither on the other tokens nor on the shape of a block. DIGITS = 1 takes activations rounded to 8 bits.
 // Oracle: the float64 product with QuantizedMatrix.dequantize of kernels/quant_format.py
 // Measured: see the docstring of kernels/matmul.py
 // Source: the tile format of kernels/quant_format.py; a multistage pipeline of asynchronous copies, after CUTLASS' design
 
-// BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, TOKEN_WARPS, TOKEN_TILES, STAGES: the shape of a block.
+// BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, TOKEN_WARPS, TOKEN_TILES: the shape of a block. STAGES: of the
+// pipeline, each of STAGE_TILES tiles of 128 columns.
 // columns is the number before padding, tokens' layout is quantize_rows.cu's. out and residual are float32 (tokens, rows),
 // with epilogue 2 (tokens, rows / 2); residual may be out; bias float32 (rows) or 0.
 //
@@ -42,32 +43,37 @@ constexpr int PAIR = 2;  // row tiles of a warp
 constexpr int BLOCK_TILES = PAIR * ROW_WARPS;
 constexpr int BLOCK_TOKENS = 8 * TOKEN_WARPS * TOKEN_TILES;
 constexpr int THREADS = WARP * ROW_WARPS * TOKEN_WARPS;
-constexpr int TILE_CHUNKS = Weights::BYTES / 16;
-constexpr int WEIGHT_CHUNKS = BLOCK_TILES * TILE_CHUNKS;
-constexpr int TOKEN_CHUNKS = BLOCK_TOKENS * TILE_COLUMNS / 16;
+// 16-byte parts of a tile: those that change places in shared memory, and the others, in one tile and in the block's.
+constexpr int MOVED = BITS == 3 ? 32 : Weights::CODE_BYTES / 16;  // not the top bits of 3-bit codes, nor the scales
+constexpr int OTHERS = Weights::BYTES / 16 - MOVED;
+constexpr int BLOCK_MOVED = BLOCK_TILES * MOVED;
+constexpr int BLOCK_OTHERS = BLOCK_TILES * OTHERS;
+constexpr int TOKEN_CHUNKS = BLOCK_TOKENS * TILE_COLUMNS / 16;  // of one digit
 constexpr int SUM_ROWS = MINIMA ? 4 : 0;
 
-// A stage: weights, high digits, low digits, scales of tokens, their sums.
-constexpr int HIGH_AT = WEIGHT_CHUNKS * 16;
+// What 128 columns take of a stage: weights, high digits, low digits, scales of tokens, their sums.
+constexpr int HIGH_AT = BLOCK_TILES * Weights::BYTES;
 constexpr int LOW_AT = HIGH_AT + TOKEN_CHUNKS * 16;
 constexpr int SCALES_AT = LOW_AT + (DIGITS == 2 ? TOKEN_CHUNKS * 16 : 0);
 constexpr int SUMS_AT = SCALES_AT + BLOCK_TOKENS * 4;
-constexpr int STAGE_BYTES = SUMS_AT + SUM_ROWS * BLOCK_TOKENS * 4;
+constexpr int PART_BYTES = SUMS_AT + SUM_ROWS * BLOCK_TOKENS * 4;
+constexpr int PARTS = STAGES * STAGE_TILES;
 
 constexpr int GROUPS = Weights::GROUPS;
 constexpr int STEPS = 4 / GROUPS;  // of the tensor cores in a group
 
-// An integer within 2^22, added to these bits, makes the float 1.5 * 2^23 plus that integer: no conversion.
-// |sum of a group| <= 128 * 128 * 128 = 2^21.
-#define MAGIC_BITS 0x4b400000
-#define MAGIC 12582912.0f
+// An integer n within 2^22, added to the bits of 1.5 * 2^31, makes the float 1.5 * 2^31 + 256 n: no conversion. The sums of
+// a group, at most 128 * 128 * 128 = 2^21, start there. Both conversions leave 1.5 * 2^31 of the high digit's sum and a
+// 256th of that of the low one's: BOTH_STARTS, which is taken off without rounding.
+#define START_BITS 0x4f400000
+#define START 3221225472.0f
+#define BOTH_STARTS 3233808384.0f
 
 __device__ constexpr int copies(int chunks) { return (chunks + THREADS - 1) / THREADS; }
 
-// Where a 16-byte part of a tile lies in shared memory.
+// Where one of the MOVED parts of a tile lies in shared memory.
 __device__ __forceinline__ u32 placed(u32 chunk) {
-  constexpr u32 MOVED = BITS == 3 ? 32 : Weights::CODE_BYTES / 16;  // not the top bits of 3-bit codes, nor the scales
-  return chunk < MOVED ? chunk ^ (BITS == 8 ? (chunk >> 3 & 1) | (chunk >> 5 & 1) << 1 : chunk >> 3 & 3) : chunk;
+  return chunk ^ (BITS == 8 ? (chunk >> 3 & 1) | (chunk >> 5 & 1) << 1 : chunk >> 3 & 3);
 }
 
 __device__ __forceinline__ u32 word_at(const u8* p) { return *(const u32*)p; }
@@ -99,19 +105,19 @@ __device__ __forceinline__ void load_codes(const u8* tile, int step, int g, int 
   }
 }
 
-// mma_i8 that starts at MAGIC_BITS instead of c.
+// mma_i8 that starts at START_BITS instead of c.
 __device__ __forceinline__ void mma_i8_first(int (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 #if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
       : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(MAGIC_BITS));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(START_BITS));
 #else
-  c[0] = c[1] = c[2] = c[3] = MAGIC_BITS;
+  c[0] = c[1] = c[2] = c[3] = START_BITS;
   mma_i8(c, a, b0, b1);
 #endif
 }
 
-// The sums of a group of columns of 16 rows and 8 tokens, biased by MAGIC_BITS.
+// The sums of a group of columns of 16 rows and 8 tokens, biased by START_BITS.
 __device__ __forceinline__ void multiply_group(int (&c)[4], const u32 (&a)[4][4], const uint4 (&b)[2], int group) {
 #pragma unroll
   for (int i = 0; i < STEPS; i++) {
@@ -129,61 +135,73 @@ struct Pipeline {
   const MatmulArguments& a;
   u8* shared;
   u32 k_tiles, token0;
-  u32 weight_offset[copies(WEIGHT_CHUNKS)];  // in units of 16 bytes, of K tile 0
-  u32 token_offset[copies(TOKEN_CHUNKS)];
+  // What this thread copies of K tile 0, in units of 16 bytes.
+  u32 moved[copies(BLOCK_MOVED)], others[copies(BLOCK_OTHERS)], tokens[copies(TOKEN_CHUNKS)];
 
-  // The row tile of a warp's pair; the last one again where there is none.
-  __device__ __forceinline__ u32 row_tile(u32 warp, u32 member) const {
+  // A row tile of the block; the last one again where there is none.
+  __device__ __forceinline__ u32 row_tile(u32 tile) const {
     const u32 tiles = (a.rows + TILE_ROWS - 1) / TILE_ROWS;
-    const u32 pair = blockIdx.x * ROW_WARPS + warp;
-    if (a.epilogue == GATED) return min(pair, tiles / 2 - 1) + member * (tiles / 2);
-    return min(pair * PAIR + member, tiles - 1);
+    const u32 pair = blockIdx.x * ROW_WARPS + tile / PAIR;
+    if (a.epilogue == GATED) return min(pair, tiles / 2 - 1) + tile % PAIR * (tiles / 2);
+    return min(blockIdx.x * BLOCK_TILES + tile, tiles - 1);
   }
 
-  __device__ __forceinline__ Pipeline(const MatmulArguments& arguments, u8* stages) : a(arguments), shared(stages) {
+  __device__ __forceinline__ Pipeline(const MatmulArguments& arguments, u8* parts) : a(arguments), shared(parts) {
+    const u32 thread = threadIdx.x;
     k_tiles = (a.columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
     token0 = blockIdx.y * BLOCK_TOKENS;
+    const u32 row_chunks = k_tiles * (Weights::BYTES / 16);
 #pragma unroll
-    for (int i = 0; i < copies(WEIGHT_CHUNKS); i++) {
-      const u32 at = threadIdx.x + i * THREADS, tile = at / TILE_CHUNKS;
-      weight_offset[i] = row_tile(tile / PAIR, tile % PAIR) * k_tiles * TILE_CHUNKS + at % TILE_CHUNKS;
+    for (int i = 0; i < copies(BLOCK_MOVED); i++)
+      moved[i] = row_tile((thread + i * THREADS) / MOVED) * row_chunks + (thread + i * THREADS) % MOVED;
+#pragma unroll
+    for (int i = 0; i < copies(BLOCK_OTHERS); i++)
+      others[i] = row_tile((thread + i * THREADS) / OTHERS) * row_chunks + MOVED + (thread + i * THREADS) % OTHERS;
+#pragma unroll
+    for (int i = 0; i < copies(TOKEN_CHUNKS); i++)
+      tokens[i] = min(token0 + (thread + i * THREADS) / 8, a.tokens - 1) * k_tiles * 8 + thread % 8;
+  }
+
+  __device__ __forceinline__ void load_weights(u32 k, u32 part) const {
+    u8* to = shared + part * PART_BYTES;
+    const uint4* from = (const uint4*)a.weights + (u64)k * (Weights::BYTES / 16);
+#pragma unroll
+    for (int i = 0; i < copies(BLOCK_MOVED); i++) {
+      const u32 at = threadIdx.x + i * THREADS;
+      if (BLOCK_MOVED % THREADS == 0 || at < BLOCK_MOVED)
+        copy_16_async(to + at / MOVED * Weights::BYTES + placed(at % MOVED) * 16, from + moved[i]);
     }
 #pragma unroll
-    for (int i = 0; i < copies(TOKEN_CHUNKS); i++) {
+    for (int i = 0; i < copies(BLOCK_OTHERS); i++) {
       const u32 at = threadIdx.x + i * THREADS;
-      token_offset[i] = min(token0 + at / 8, a.tokens - 1) * k_tiles * 8 + at % 8;
+      if (BLOCK_OTHERS % THREADS == 0 || at < BLOCK_OTHERS)
+        copy_16_async(to + at / OTHERS * Weights::BYTES + (MOVED + at % OTHERS) * 16, from + others[i]);
     }
   }
 
-  __device__ __forceinline__ void load_weights(u32 k, u32 stage) const {
-    u8* to = shared + stage * STAGE_BYTES;
-    const uint4* from = (const uint4*)a.weights + k * TILE_CHUNKS;
+  __device__ __forceinline__ void load_activations(u32 k, u32 part) const {
+    static_assert(THREADS % 16 == 0, "the parts of a token change places in pairs of tokens");
+    const u32 place = threadIdx.x ^ (threadIdx.x >> 3 & 1) << 2;
+    u8* to = shared + part * PART_BYTES + place * 16;
+    const uint4* high = (const uint4*)a.high + k * 8;
+    const uint4* low = (const uint4*)a.low + k * 8;
 #pragma unroll
-    for (int i = 0; i < copies(WEIGHT_CHUNKS); i++) {
-      const u32 at = threadIdx.x + i * THREADS, tile = at / TILE_CHUNKS;
-      if (WEIGHT_CHUNKS % THREADS == 0 || at < WEIGHT_CHUNKS)
-        copy_16_async(to + (tile * TILE_CHUNKS + placed(at % TILE_CHUNKS)) * 16, from + weight_offset[i]);
-    }
-  }
-
-  __device__ __forceinline__ void load_activations(u32 k, u32 stage) const {
-    u8* to = shared + stage * STAGE_BYTES;
-#pragma unroll
-    for (int i = 0; i < copies(TOKEN_CHUNKS); i++) {
-      const u32 at = threadIdx.x + i * THREADS;
-      if (TOKEN_CHUNKS % THREADS == 0 || at < TOKEN_CHUNKS) {
-        const u32 place = (at ^ (at >> 3 & 1) << 2) * 16;
-        copy_16_async(to + HIGH_AT + place, (const uint4*)a.high + (token_offset[i] + k * 8));
-        if (DIGITS == 2) copy_16_async(to + LOW_AT + place, (const uint4*)a.low + (token_offset[i] + k * 8));
+    for (int i = 0; i < copies(TOKEN_CHUNKS); i++)
+      if (TOKEN_CHUNKS % THREADS == 0 || threadIdx.x + i * THREADS < TOKEN_CHUNKS) {
+        copy_16_async(to + HIGH_AT + i * THREADS * 16, high + tokens[i]);
+        if (DIGITS == 2) copy_16_async(to + LOW_AT + i * THREADS * 16, low + tokens[i]);
       }
-    }
+    to = shared + part * PART_BYTES + threadIdx.x * 16;
     if (threadIdx.x < BLOCK_TOKENS / 4)
-      copy_16_async(to + SCALES_AT + threadIdx.x * 16,
-                    (const uint4*)(a.scales + (u64)k * a.token_stride + token0) + threadIdx.x);
+      copy_16_async(to + SCALES_AT, (const uint4*)(a.scales + (u64)k * a.token_stride + token0) + threadIdx.x);
     if (MINIMA)
-      for (u32 i = threadIdx.x; i < BLOCK_TOKENS; i += THREADS)
-        copy_16_async(to + SUMS_AT + i * 16, (const uint4*)(a.sums + (u64)(4 * k + i / (BLOCK_TOKENS / 4)) * a.token_stride +
-                                                            token0) + i % (BLOCK_TOKENS / 4));
+#pragma unroll
+      for (int i = 0; i < copies(BLOCK_TOKENS); i++) {
+        const u32 at = threadIdx.x + i * THREADS, row = 4 * k + at / (BLOCK_TOKENS / 4);
+        if (BLOCK_TOKENS % THREADS == 0 || at < BLOCK_TOKENS)
+          copy_16_async(to + SUMS_AT + i * THREADS * 16,
+                        (const uint4*)(a.sums + (u64)row * a.token_stride + token0) + at % (BLOCK_TOKENS / 4));
+      }
   }
 };
 
@@ -211,8 +229,8 @@ struct WarpTile {
     if (DIGITS == 2) multiply_group(low_sum, a, low, group);
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-      float value = __fadd_rn(__int_as_float(high_sum[e]), -MAGIC);
-      if (DIGITS == 2) value = __fadd_rn(__fmaf_rn(value, 256.0f, __int_as_float(low_sum[e])), -MAGIC);
+      float value = __fadd_rn(__int_as_float(high_sum[e]), DIGITS == 2 ? -BOTH_STARTS : -START);
+      if (DIGITS == 2) value = __fmaf_rn(__int_as_float(low_sum[e]), 1.0f / 256.0f, value);
       sum[e] = __fmaf_rn(value, __fmul_rn(scales.of[group][e >> 1], e & 1 ? token.y : token.x), sum[e]);
     }
   }
@@ -237,7 +255,7 @@ struct WarpTile {
       const u8* tile = stage + (row_warp * PAIR + r) * Weights::BYTES;
 #pragma unroll
       for (int step = 0; step < 4; step++) load_codes(tile, step, g, t, a[r][step]);
-      scales[r].load(tile + Weights::CODE_BYTES, g, (DIGITS == 2 ? 1.0f : 256.0f) * Weights::CODE_UNIT);
+      scales[r].load(tile + Weights::CODE_BYTES, g, Weights::CODE_UNIT);
       if (MINIMA) minima[r].load(tile + Weights::CODE_BYTES + Weights::SCALE_BYTES, g, 1.0f);
     }
     const u32 first = token_warp * TOKEN_TILES * 8;
@@ -282,38 +300,48 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) matmul(cons
   extern __shared__ uint4 shared[];
   let_next_start();
   const Pipeline pipeline(a, (u8*)shared);
+  const u32 k_tiles = pipeline.k_tiles;
+  constexpr u32 AHEAD = (STAGES - 1) * STAGE_TILES;
 #pragma unroll
-  for (u32 k = 0; k < STAGES - 1; k++)
-    if (k < pipeline.k_tiles) pipeline.load_weights(k, k);
+  for (u32 k = 0; k < AHEAD; k++)
+    if (k < k_tiles) pipeline.load_weights(k, k);
   wait_for_previous();
 #pragma unroll
-  for (u32 k = 0; k < STAGES - 1; k++) {
-    if (k < pipeline.k_tiles) pipeline.load_activations(k, k);
-    end_copy_group();
+  for (u32 k = 0; k < AHEAD; k++) {
+    if (k < k_tiles) pipeline.load_activations(k, k);
+    if ((k + 1) % STAGE_TILES == 0) end_copy_group();
   }
 
   const u32 warp = threadIdx.x / WARP, row_warp = warp % ROW_WARPS, token_warp = warp / ROW_WARPS;
   const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
   WarpTile sums = {};
-  u32 stage = 0, free_stage = STAGES - 1;
-  for (u32 k = 0; k < pipeline.k_tiles; k++) {
+  u32 part = 0, free_part = AHEAD;
+  for (u32 k = 0; k < k_tiles; k += STAGE_TILES) {
     wait_for_copies<STAGES - 2>();
     __syncthreads();
-    if (k + STAGES - 1 < pipeline.k_tiles) {
-      pipeline.load_weights(k + STAGES - 1, free_stage);
-      pipeline.load_activations(k + STAGES - 1, free_stage);
-    }
+#pragma unroll
+    for (u32 i = 0; i < STAGE_TILES; i++)
+      if (k + AHEAD + i < k_tiles) {
+        pipeline.load_weights(k + AHEAD + i, free_part + i);
+        pipeline.load_activations(k + AHEAD + i, free_part + i);
+      }
     end_copy_group();
-    sums.add_tile((const u8*)shared + stage * STAGE_BYTES, row_warp, token_warp, g, t);
-    stage = stage + 1 == STAGES ? 0 : stage + 1;
-    free_stage = free_stage + 1 == STAGES ? 0 : free_stage + 1;
+    const u8* tiles = (const u8*)shared + part * PART_BYTES;
+    if (STAGE_TILES > 1 && k + STAGE_TILES > k_tiles) {
+      for (; k < k_tiles; k++, tiles += PART_BYTES) sums.add_tile(tiles, row_warp, token_warp, g, t);
+    } else {
+#pragma unroll
+      for (u32 i = 0; i < STAGE_TILES; i++) sums.add_tile(tiles + i * PART_BYTES, row_warp, token_warp, g, t);
+    }
+    part = part + STAGE_TILES == PARTS ? 0 : part + STAGE_TILES;
+    free_part = free_part + STAGE_TILES == PARTS ? 0 : free_part + STAGE_TILES;
   }
 
   const u32 pair = blockIdx.x * ROW_WARPS + row_warp, half = a.rows / 2;
   float bias[PAIR][2] = {};
 #pragma unroll
   for (int i = 0; i < 2 * PAIR; i++) {
-    const u32 row = pipeline.row_tile(row_warp, i / 2) * TILE_ROWS + g + 8 * (i % 2);
+    const u32 row = pipeline.row_tile(row_warp * PAIR + i / 2) * TILE_ROWS + g + 8 * (i % 2);
     if (a.bias && row < a.rows) bias[i / 2][i % 2] = a.bias[row];
   }
 #pragma unroll
