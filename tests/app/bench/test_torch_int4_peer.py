@@ -1,4 +1,4 @@
-"""Without a GPU the peer says why it measures nothing; with one it times every matrix (tests/gpu)."""
+"""Without a GPU, or with columns that the op does not take, the peer says why it measures nothing."""
 
 from __future__ import annotations
 

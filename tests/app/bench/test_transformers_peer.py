@@ -16,10 +16,10 @@ CONFIG = {
     "architectures": ["Qwen2ForCausalLM"],
     "hidden_size": 64,
     "intermediate_size": 128,
-    "num_hidden_layers": 2,
+    "num_hidden_layers": 1,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
-    "vocab_size": 50000,
+    "vocab_size": 49152,
     "tie_word_embeddings": True,
 }
 
@@ -32,15 +32,15 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_every_case_is_measured(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main([str(directory), "--prompt=5", "--depth=0,9", "--decode=3", "--repeat=2", "--chat"])
+    main([str(directory), "--prompt=5", "--depth=0,9", "--decode=3", "--repeat=1", "--chat"])
     result = read_lines("hf", capsys.readouterr().out.splitlines())
     assert "transformers" in result.note
     assert "cpu" in result.note
     cases = {case for case, _ in result.figures.values}
     assert cases == {Case(CHAT, 0), Case(CHAT, 1), Case(PREFILL, 5), Case(DECODE, 0), Case(DECODE, 9)}
-    assert result.figures.values[Case(DECODE, 9), "new_tokens"] == [4, 4]
+    assert result.figures.values[Case(DECODE, 9), "new_tokens"] == [4]
     assert result.figures.median(Case(DECODE, 9), "decode_tok_s") > 0
-    assert result.figures.values[Case(PREFILL, 5), "prompt_tokens"] == [5, 5]
+    assert result.figures.values[Case(PREFILL, 5), "prompt_tokens"] == [5]
 
 
 def test_nf4_needs_a_gpu(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
