@@ -163,8 +163,11 @@ class Backend(Protocol):
         """The rows of x whose logits are wanted."""
         ...
 
-    def logits(self, x: Array, head: Weight) -> NDArray[np.float32]:
-        """(L, vocab_size) on the host. See the backend for what it promises of tokens that cannot win."""
+    def logits(self, x: Array, head: Weight) -> Array:
+        """(L, vocab_size), float32, on the host where that holds the model.
+
+        See the backend for what it promises of tokens that cannot win.
+        """
         ...
 
     def close(self) -> None:

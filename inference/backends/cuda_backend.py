@@ -12,14 +12,15 @@ cores; see `prepare_decode` and `prepare_prefill`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.backends import cuda_plan, cuda_self_check
 from inference.backends.backend import Batch, DeviceMemory
-from inference.backends.cuda_plan import MAX_ROWS, Regions, aligned
+from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, Regions, aligned
+from inference.backends.cuda_variants import Variant, VariantBuilder, needed_variants
 from inference.backends.cuda_weights import WeightLoader
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
@@ -32,6 +33,7 @@ from kernels.elementwise import Elementwise
 from kernels.errors import ContractError, KernelError
 from kernels.linear import DeviceMatrix, Linear
 from kernels.matmul import Activations, Matmul
+from kernels.sampling import Sampler, planned_sampler_bytes
 
 PREFILL_CHUNK = 512
 """Prompt tokens of a step: more gain little speed and take more memory."""
@@ -69,12 +71,28 @@ class Queries:
     k_norm: int
 
 
-@dataclass(slots=True, eq=False)
-class _Upload:
-    """Pinned memory for the arrays of one prefill step."""
+class UploadRing:
+    """Pinned memory for the arrays of a few steps: none is written again before its copy has run."""
 
-    buffer: HostBuffer
-    copied: Event | None = None
+    def __init__(self, gpu: Device, nbytes: int) -> None:
+        self._gpu = gpu
+        self._buffers: list[HostBuffer] = [gpu.host_buffer(nbytes) for _ in range(_UPLOADS)]
+        self._copied: list[Event | None] = [None] * _UPLOADS
+        self._at = 0
+
+    def take(self) -> NDArray[np.uint8]:
+        """Memory to write to; `send` copies it."""
+        self._at = (self._at + 1) % _UPLOADS
+        event = self._copied[self._at]
+        if event is not None:
+            event.synchronize()
+        return self._buffers[self._at].array
+
+    def send(self, pointer: int, start: int, end: int) -> None:
+        """Queues the copy of bytes start to end of what was taken last, to that offset behind `pointer`."""
+        stream = self._gpu.stream
+        stream.copy_to_device(pointer + start, self._buffers[self._at], end - start, start)
+        self._copied[self._at] = stream.record(self._copied[self._at])
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +106,8 @@ class StepMemory:
     decode: Regions
     pages: int
     max_tokens: int
-    uploads: list[_Upload] = field(default_factory=list)
+    batches: UploadRing
+    rows: UploadRing
 
 
 class CudaBackend:
@@ -121,11 +140,14 @@ class CudaBackend:
             self.gpu.close()
             raise BackendUnavailableError(self.name, reason)
         self._spec: ModelSpec | None = None
+        self._variants: list[Variant] = []
+        self._builder: VariantBuilder | None = None
         self._loader: WeightLoader | None = None
         self._weights: DeviceBuffer | None = None
         self._pages: DeviceBuffer | None = None
         self._memory: StepMemory | None = None
         self._attention: Attention | None = None
+        self._sampler: Sampler | None = None
         self._layer_bytes = self._side_bytes = self._q_size = 0
         self._eps = 0.0
         # Of the step that the operations belong to.
@@ -147,6 +169,8 @@ class CudaBackend:
             BackendUnavailableError: the kernels do not take the model's shape.
         """
         cuda_plan.check_shape(spec, HEAD_DIMS)
+        formats, table = cuda_plan.model_formats(tensors)
+        self._variants = needed_variants(formats, table, spec.head_dim, self.gpu.shared_bytes_per_block)
         return cuda_plan.model_bytes(spec, tensors)
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
@@ -160,16 +184,19 @@ class CudaBackend:
     def planned_workspace_bytes(self, spec: ModelSpec, max_batch_tokens: int) -> int:
         """See Backend. Page tables are counted for the longest context of the model."""
         pages = cuda_plan.max_pages(spec)
-        attention = Attention.workspace_bytes(_attention_shape(spec, pages), MAX_ROWS)
-        return rounded_up(_step_bytes(spec, max_batch_tokens, pages), MEMORY_BLOCK) + rounded_up(
-            attention, MEMORY_BLOCK
+        parts = (
+            _step_bytes(spec, max_batch_tokens, pages),
+            Attention.workspace_bytes(_attention_shape(spec, pages), MAX_ROWS),
+            planned_sampler_bytes(SAMPLER_ROWS, spec.vocab_size),
         )
+        return sum(rounded_up(nbytes, MEMORY_BLOCK) for nbytes in parts)
 
     # Weights
 
     def begin_load(self, spec: ModelSpec, weight_bytes: int) -> None:
         """See Backend."""
         self._spec = spec
+        self._builder = VariantBuilder(self.gpu, self._variants)
         self._loader = WeightLoader(self.gpu, weight_bytes)
         self._weights = self._loader.memory
 
@@ -202,12 +229,18 @@ class CudaBackend:
         """See Backend."""
         self._loading.finish()
         self._loader = None
+        if self._builder is not None:
+            try:
+                self._builder.finish()
+            except KernelError as error:
+                raise BackendUnavailableError(self.name, str(error)) from error
         self._pages = self.gpu.allocate(cuda_plan.kv_page_bytes(spec) * num_pages)
         self._layer_bytes = cuda_plan.kv_page_bytes(spec) * num_pages // spec.num_layers
         self._side_bytes = self._layer_bytes // 2
         self._q_size, self._eps = spec.q_size, spec.rms_norm_eps
         self._attention = Attention(self.gpu, _attention_shape(spec, num_pages), inv_freq, MAX_ROWS)
         self._memory = self._step_memory(spec, num_pages, max_batch_tokens)
+        self._sampler = Sampler(self.gpu, SAMPLER_ROWS, spec.vocab_size)
 
     def _step_memory(self, spec: ModelSpec, pages: int, tokens: int) -> StepMemory:
         sizes = cuda_plan.step_sizes(spec, tokens, pages)
@@ -215,17 +248,29 @@ class CudaBackend:
         regions = Regions.of(sizes)
         buffer = self.gpu.allocate(regions.nbytes)
         at = {name: buffer.pointer + offset for name, offset in regions.offsets.items()}
-        prefill = cuda_plan.prefill_arrays(tokens, pages)
+        prefill, decode = cuda_plan.prefill_arrays(tokens, pages), cuda_plan.decode_arrays(pages)
         return StepMemory(
-            buffer,
-            at,
-            Activations(at["activations"], sizes["activations"]),
-            prefill,
-            cuda_plan.decode_arrays(pages),
-            pages,
-            tokens,
-            [_Upload(self.gpu.host_buffer(prefill.nbytes)) for _ in range(_UPLOADS)],
+            buffer=buffer,
+            at=at,
+            activations=Activations(at["activations"], sizes["activations"]),
+            prefill=prefill,
+            decode=decode,
+            pages=pages,
+            max_tokens=tokens,
+            batches=UploadRing(self.gpu, prefill.nbytes),
+            rows=UploadRing(self.gpu, decode.nbytes),
         )
+
+    def fill_pages(self, byte: int) -> None:
+        """Sets every byte of the KV pages; what was never written must not matter, which tests check."""
+        assert self._pages is not None, "allocate has been called"
+        self._pages.fill(byte)
+
+    @property
+    def sampler(self) -> Sampler:
+        """Chooses tokens of this model's logits."""
+        assert self._sampler is not None, "allocate has been called"
+        return self._sampler
 
     @property
     def memory(self) -> StepMemory:
@@ -254,10 +299,7 @@ class CudaBackend:
                 f"A step has {len(batch.token_ids)} tokens of {sequences} sequences, but {memory.max_tokens} and"
                 f" {MAX_ROWS} were allocated."
             )
-        upload = memory.uploads.pop(0)
-        memory.uploads.append(upload)
-        if upload.copied is not None:
-            upload.copied.synchronize()
+        staging = memory.batches.take()
         tables = np.full((sequences, memory.pages), -1, np.int32)
         tables[:, : batch.page_tables.shape[1]] = batch.page_tables
         arrays = {
@@ -272,9 +314,8 @@ class CudaBackend:
         for name, array in arrays.items():
             start = memory.prefill.offsets[name]
             end = start + array.nbytes
-            upload.buffer.array[start:end] = np.ascontiguousarray(array, np.int32).reshape(-1).view(np.uint8)
-        self.gpu.stream.copy_to_device(memory.at["batch"], upload.buffer, end)
-        upload.copied = self.gpu.stream.record(upload.copied)
+            staging[start:end] = np.ascontiguousarray(array, np.int32).reshape(-1).view(np.uint8)
+        memory.batches.send(memory.at["batch"], 0, end)
         self._decoding, self._sequences = False, sequences
         self._longest = int(np.diff(batch.query_starts).max())
 
@@ -370,7 +411,9 @@ class CudaBackend:
 
     def close(self) -> None:
         """See Backend."""
-        self._memory = self._attention = self._pages = self._weights = self._loader = None
+        if self._builder is not None:
+            self._builder.close()
+        self._memory = self._attention = self._sampler = self._pages = self._weights = self._loader = None
         self.gpu.close()
 
     def _layer(self, layer: int) -> tuple[int, int]:

@@ -25,6 +25,8 @@ COMMON_KIND = "f32"
 """What the parts of a stack go through where their kinds differ."""
 WIDTHS = (1, 2, 4, 8)
 """Rows of the decode graphs."""
+SAMPLER_ROWS = 2 * MAX_ROWS
+"""Rows that decode, and behind them rows for prompts that end in a step beside them."""
 
 TensorKinds = Mapping[str, tuple[str, tuple[int, ...]]]
 _STACKS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
@@ -65,6 +67,13 @@ def model_bytes(spec: ModelSpec, tensors: TensorKinds) -> int:
         else:
             total += matrix_bytes(parts)
     return total
+
+
+def model_formats(tensors: TensorKinds) -> tuple[set[QuantFormat], QuantFormat]:
+    """The formats of a model's matrices, and that of its embedding."""
+    stacks = [[tensors[name] for name in names] for names in _stacked_names(tensors)]
+    formats = {stack_format(kind for kind, _ in parts) for parts in stacks if len(parts[0][1]) == 2}
+    return formats, tile_format(tensors[_EMBEDDING][0])
 
 
 def _stacked_names(tensors: TensorKinds) -> list[tuple[str, ...]]:
@@ -160,12 +169,12 @@ def prefill_arrays(tokens: int, pages: int) -> Regions:
 
 
 def decode_arrays(pages: int) -> Regions:
-    """The int32 arrays of the rows that decode."""
+    """The int32 arrays of the sampler's rows; the first ones decode, and have page tables."""
     return Regions.of(
         {
-            "token_ids": 4 * MAX_ROWS,
-            "positions": 4 * MAX_ROWS,
-            "context_lengths": 4 * MAX_ROWS,
+            "token_ids": 4 * SAMPLER_ROWS,
+            "positions": 4 * SAMPLER_ROWS,
+            "context_lengths": 4 * SAMPLER_ROWS,
             "page_tables": 4 * MAX_ROWS * pages,
         }
     )

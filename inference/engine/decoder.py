@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inference.backends.backend import Backend, Batch, Weight
+from inference.backends.backend import Array, Backend, Batch, Weight
 from inference.formats.model_source import ModelSource, WeightTensor
 from inference.models.model_spec import ModelSpec
 
@@ -142,15 +141,15 @@ class Decoder:
         self._backend = backend
         self._weights = weights
 
-    def forward(self, batch: Batch, should_stop: Callable[[], bool] | None = None) -> NDArray[np.float32] | None:
+    def forward(self, batch: Batch, should_stop: Callable[[], bool] | None = None) -> Array | None:
         """One step: appends keys and values of the batch's tokens to their pages.
 
         Args:
             should_stop: asked before each layer, so that a long prefill can be given up within a fraction of its time.
 
         Returns:
-            Logits (L, vocab_size) of `batch.logit_rows`; None where `should_stop` ended the step. The pages then hold
-            only part of the step, and the same step may simply be run again.
+            Logits (L, vocab_size) of `batch.logit_rows`, as the backend gives them; None where `should_stop` ended the
+            step. The pages then hold only part of the step, and the same step may simply be run again.
         """
         backend, weights, eps = self._backend, self._weights, self.spec.rms_norm_eps
         x = backend.embed(weights.embedding, batch)

@@ -197,8 +197,11 @@ def _runner(decoder: Decoder, backend: Backend) -> Runner:
     """What computes the backend's steps."""
     if backend.device == "cpu":
         return HostRunner(decoder)
+    # Only here is it known that the GPU's libraries can be imported.
+    from inference.backends.cuda_backend import CudaBackend
     from inference.engine.decode_graph import DeviceRunner
 
+    assert isinstance(backend, CudaBackend), "the only backend with memory of its own"
     return DeviceRunner(decoder, backend)
 
 

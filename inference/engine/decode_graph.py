@@ -1,0 +1,184 @@
+"""Steps on a GPU: prompts eagerly, rows that decode through one CUDA graph for each width, sampling included.
+
+A graph holds a whole decode step, from the embedding of the last tokens to the choice of the next ones. The sampler
+writes each row's token, position and length for the step after, so a step that continues the last one needs nothing
+from the host but the launch; only token ids come back, through pinned memory. Rows of a width that no sequence has are
+padding: their position is -1, and nothing is written for them.
+
+A prompt never shares a launch with an answer, so that an answer does not depend on what runs beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inference.backends.backend import Batch
+from inference.backends.cuda_backend import CudaBackend
+from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, WIDTHS
+from inference.engine.decoder import Decoder
+from inference.engine.runner import Row, ShouldStop, step_batch
+from inference.errors import InferenceError
+from kernels.cuda_driver import Graph
+from kernels.sampling import BROKEN_LOGITS
+
+_PROMPT_ROW = MAX_ROWS
+"""Of the sampler: prompts that end take the rows behind those that decode."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Launched:
+    """Where the tokens of a step will be: the sampler's steps, and of each of its tokens the place among the rows."""
+
+    samples: list[tuple[int, list[int]]]
+
+
+class DeviceRunner:
+    """A Runner over the cuda backend.
+
+    Args:
+        graphs: False launches the same kernels one by one, for tests.
+    """
+
+    looks_ahead = True
+
+    def __init__(self, decoder: Decoder, backend: CudaBackend, graphs: bool = True) -> None:
+        """Runs every kernel of a decode step once, on padding, and captures the graphs."""
+        self._decoder, self._backend = decoder, backend
+        self._sampler = backend.sampler
+        self._graphs: dict[int, Graph] = {}
+        self._pages: list[int] = []
+        # Steps of the sampler whose tokens nobody has read.
+        self._unread: set[int] = set()
+        self._upload_rows([])
+        for width in WIDTHS:
+            self._launch_width(width)
+            self._forget_unread()
+        for width in WIDTHS if graphs else ():
+            with backend.gpu.stream.capture() as graph:
+                self._decode(width, in_graph=True)
+            self._graphs[width] = graph
+
+    def launch(self, rows: Sequence[Row], ahead: bool, should_stop: ShouldStop | None = None) -> _Launched | None:
+        """See Runner."""
+        if not ahead:
+            self._forget_unread()
+        # The places count the rows that want a token.
+        wanting = [row for row in rows if row.wants_token]
+        answers = [(row, place) for place, row in enumerate(wanting) if row.is_decode]
+        prompts = [row for row in rows if not row.is_decode]
+        samples = []
+        if prompts:
+            ended = [(row, place) for place, row in enumerate(wanting) if not row.is_decode]
+            if (should_stop is not None and should_stop()) or not self._prefill(prompts, should_stop):
+                return None
+            if ended:
+                samples.append((self._sample_prompts([row for row, _ in ended]), [place for _, place in ended]))
+        if answers:
+            samples.append((self._launch_answers([row for row, _ in answers], ahead), [place for _, place in answers]))
+        return _Launched(samples)
+
+    def collect(self, ticket: _Launched) -> list[int]:
+        """See Runner."""
+        tokens = [0] * sum(len(places) for _, places in ticket.samples)
+        for step, places in ticket.samples:
+            self._unread.discard(step)
+            for place, token in zip(places, self._sampler.read(step), strict=False):
+                if token < 0:
+                    raise InferenceError(
+                        f"The model's output for the next token is {BROKEN_LOGITS.get(token)}, not a number to choose"
+                        " by. Its file may be damaged: verify the model or fetch it again."
+                    )
+                tokens[place] = token
+        return tokens
+
+    def _forget_unread(self) -> None:
+        """Steps whose requests have ended, or that failed: their tokens are nobody's."""
+        for step in sorted(self._unread):
+            self._sampler.read(step)
+        self._unread.clear()
+
+    def _begin_step(self, rows: int, first_row: int = 0) -> int:
+        step = self._sampler.begin_step(rows, first_row)
+        self._unread.add(step)
+        return step
+
+    def _prefill(self, prompts: Sequence[Row], should_stop: ShouldStop | None) -> bool:
+        """Queues the chunks of prompts; False where `should_stop` ended that."""
+        batch = step_batch(prompts)
+        self._backend.prepare_prefill(batch)
+        return self._decoder.forward(batch, should_stop) is not None
+
+    def _sample_prompts(self, rows: Sequence[Row]) -> int:
+        for place, row in enumerate(rows):
+            self._set_row(_PROMPT_ROW + place, row)
+        self._sample(len(rows), _PROMPT_ROW)
+        return self._begin_step(len(rows), _PROMPT_ROW)
+
+    def _set_row(self, place: int, row: Row) -> None:
+        self._sampler.set_row(place, row.sampling, row.seed, row.index, row.chunk.sequence.token_ids)
+
+    def _sample(self, rows: int, first_row: int) -> None:
+        memory = self._backend.memory
+        at, offsets = memory.at["rows"], memory.decode.offsets
+        self._sampler.launch(
+            memory.at["logits"],
+            rows,
+            at + offsets["token_ids"],
+            at + offsets["positions"],
+            at + offsets["context_lengths"],
+            first_row=first_row,
+        )
+
+    def _launch_answers(self, rows: Sequence[Row], ahead: bool) -> int:
+        pages = [page for row in rows for page in row.chunk.sequence.table.pages]
+        if not ahead:
+            self._upload_rows(rows)
+            for place, row in enumerate(rows):
+                self._set_row(place, row)
+        elif pages != self._pages:
+            self._upload_rows(rows, only_tables=True)
+        self._pages = pages
+        return self._launch_width(next(width for width in WIDTHS if width >= len(rows)))
+
+    def _upload_rows(self, rows: Sequence[Row], only_tables: bool = False) -> None:
+        """Tokens, positions and lengths of the rows that decode, and their page tables."""
+        memory = self._backend.memory
+        staging, offsets = memory.rows.take(), memory.decode.offsets
+        words = staging.view(np.int32)
+        tables = words[offsets["page_tables"] // 4 :][: MAX_ROWS * memory.pages].reshape(MAX_ROWS, -1)
+        for place, row in enumerate(rows):
+            pages = row.chunk.sequence.table.pages
+            tables[place, : len(pages)] = pages
+        if only_tables:
+            memory.rows.send(memory.at["rows"], offsets["page_tables"], memory.decode.nbytes)
+            return
+        token_ids, positions, lengths = (
+            words[offsets[name] // 4 :][:SAMPLER_ROWS] for name in ("token_ids", "positions", "context_lengths")
+        )
+        # Prompts that end are sampled at any position; rows without a sequence have none.
+        token_ids[:], positions[:], lengths[:] = 0, 0, 0
+        positions[:MAX_ROWS] = -1
+        for place, row in enumerate(rows):
+            token_ids[place] = row.chunk.sequence.token_ids[row.chunk.start]
+            positions[place], lengths[place] = row.chunk.start, row.chunk.start + 1
+        memory.rows.send(memory.at["rows"], 0, memory.decode.nbytes)
+
+    def _launch_width(self, width: int) -> int:
+        """Queues a decode step; the sampler's number of it."""
+        graph = self._graphs.get(width)
+        if graph is None:
+            self._decode(width, in_graph=False)
+        else:
+            graph.launch()
+        return self._begin_step(width)
+
+    def _decode(self, width: int, in_graph: bool) -> None:
+        """Queues or captures the launches of a decode step."""
+        every = np.arange(width, dtype=np.int32)
+        self._backend.prepare_decode(width, in_graph)
+        # Only the sizes are looked at: the arrays lie on the device.
+        self._decoder.forward(Batch(every, every, np.append(every, width), every, every[:, None], every))
+        self._sample(width, 0)
