@@ -23,6 +23,8 @@ import platformdirs
 
 from inference.errors import DownloadError, InferenceError, ModelFormatError, ModelNotFoundError
 from inference.formats.catalog import Catalog, CatalogEntry, load_catalog
+from inference.formats.checkpoint import verify_checkpoint
+from inference.formats.checkpoint_manifest import is_checkpoint
 from inference.formats.download import MANIFEST, DownloadOptions, fetch_model
 from inference.formats.json_file import read_object
 from inference.formats.partial_file import CHUNK_BYTES, sync_directory
@@ -64,7 +66,7 @@ class ModelStore:
         return tuple(self._stored(entry) for entry in self.catalog.entries.values())
 
     def resolve(self, name_or_path: str | Path) -> Path:
-        """The file or directory of a model: a catalog id, or the path of a .gguf file or a model directory.
+        """The file or directory of a model: a catalog id, a path, or the name of a checkpoint that lies in the store.
 
         Raises:
             ModelNotFoundError: neither; names what is alike, and how to fetch it. Or the path cannot be looked at.
@@ -93,6 +95,9 @@ class ModelStore:
             if exists:
                 return path.resolve()
             raise ModelNotFoundError(f"There is no file {path}. Check the path, or list models: deskinfer models list")
+        own = self._own_checkpoint(name)
+        if own is not None:
+            return own
         raise self._unknown(name)
 
     def where(self, model_id: str) -> Path:
@@ -141,10 +146,18 @@ class ModelStore:
     def verify(self, model_id: str, on_progress: OnProgress | None = None) -> Path:
         """Reads a model as a whole and compares every file with its sha256; the model's path.
 
+        Args:
+            model_id: of the catalog; or a checkpoint, by path or by its name in the store.
+
         Raises:
             ModelNotFoundError: unknown, or not here.
             ModelFormatError: a file is missing or has wrong bytes; names it.
         """
+        path = Path(model_id).expanduser()
+        own = path if is_checkpoint(path) else self._own_checkpoint(model_id)
+        if own is not None and model_id.lower() not in self.catalog.entries:
+            verify_checkpoint(own, on_progress)
+            return own
         entry = self._entry(model_id)
         directory = self.root / entry.id
         if not directory.exists():
@@ -193,6 +206,11 @@ class ModelStore:
                 " Close the programs that use the model, check the permissions, and try again."
             ) from error
         return stored.num_bytes + stored.partial_bytes
+
+    def _own_checkpoint(self, name: str) -> Path | None:
+        """A checkpoint that the user has put into the store, under a name of its own."""
+        plain = Path(name).name == name and "\\" not in name and not name.startswith(".")
+        return self.root / name if plain and is_checkpoint(self.root / name) else None
 
     def _entry(self, model_id: str) -> CatalogEntry:
         entry = self.catalog.entries.get(model_id.lower())
