@@ -56,10 +56,12 @@ class DeviceMemory:
     Attributes:
         free_bytes: what a model can have.
         reserve_bytes: what the device takes beside weights, KV and workspace.
+        peak_bytes: the most that this process has ever had of it, as its allocator counts.
     """
 
     free_bytes: int
     reserve_bytes: int
+    peak_bytes: int = 0
 
 
 class Backend(Protocol):

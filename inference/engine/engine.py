@@ -66,6 +66,7 @@ class EngineSizes:
     max_running: int = 8
     weight_bytes: int = 0
     kv_bytes: int = 0
+    workspace_bytes: int = 0
     vocab_size: int = 0
     """Rows of the embedding; 0 lets every token id pass."""
 
@@ -119,6 +120,7 @@ class Engine:
         backend: the runner's; closed with the engine.
         name: of the model, for `reading`.
         clock: seconds; what `submitted_at` is measured by.
+        peak_bytes: tells the most memory that the backend's device had to give; 0 for the host's.
     """
 
     def __init__(
@@ -129,9 +131,10 @@ class Engine:
         sizes: EngineSizes,
         name: str = "",
         clock: Callable[[], float] = time.perf_counter,
+        peak_bytes: Callable[[], int] = int,
     ) -> None:
         self._runner, self._backend, self._tokenizer = runner, backend, tokenizer
-        self._sizes, self._name, self._clock = sizes, name, clock
+        self._sizes, self._name, self._clock, self._peak_bytes = sizes, name, clock, peak_bytes
         self._end_token_ids = tokenizer.end_token_ids
         self._cache = KvCache(sizes.num_pages)
         self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running)
@@ -282,6 +285,8 @@ class Engine:
             context_tokens=self._sizes.context_tokens,
             weight_bytes=self._sizes.weight_bytes,
             kv_bytes=self._sizes.kv_bytes,
+            workspace_bytes=self._sizes.workspace_bytes,
+            peak_bytes=self._peak_bytes(),
             pages_total=self._cache.pages_total,
             pages_free=self._cache.pages_free,
             running=len(self._scheduler.running),

@@ -181,9 +181,15 @@ class PlannedModel:
             max_running=MAX_RUNNING,
             weight_bytes=plan.weight_bytes,
             kv_bytes=plan.kv_bytes,
+            workspace_bytes=plan.workspace_bytes,
             vocab_size=spec.vocab_size,
         )
-        return Engine(runner, backend, self._tokenizer, sizes, name=self.name)
+
+        def peak_bytes() -> int:
+            memory = backend.device_memory(0)
+            return 0 if memory is None else memory.peak_bytes
+
+        return Engine(runner, backend, self._tokenizer, sizes, name=self.name, peak_bytes=peak_bytes)
 
     def close(self) -> None:
         """Closes the file, and the backend unless an engine has it."""
