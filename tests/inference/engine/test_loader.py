@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inference.backends.backend import Backend, create_backend
+from inference.backends.backend import Backend, DeviceMemory, create_backend
 from inference.engine import loader
 from inference.engine.decoder import LoadStopped
 from inference.engine.loader import PlannedModel, choose_backend, open_engine
@@ -62,6 +62,8 @@ def test_an_engine_knows_what_it_took(tiny: Path) -> None:
     assert reading.weight_bytes > 0
     # Tokens, layers, keys and values, heads, their width, float16.
     assert reading.kv_bytes == 512 * 3 * 2 * 2 * 128 * 2
+    assert reading.workspace_bytes > 0
+    assert reading.peak_bytes == 0, "the host's memory has no allocator of ours"
     engine.add(GenerationRequest((Message("user", "hello"),), SamplingParams(max_new_tokens=5)))
     events = [event for _ in range(8) for event in engine.step()]
     assert isinstance(events[-1], DoneEvent)
@@ -73,6 +75,14 @@ def test_a_vocabulary_larger_than_the_weights_is_refused_when_it_matters(tiny: P
     with pytest.raises(ModelFormatError, match="does not belong to them"):
         engine.add(GenerationRequest((Message("user", "hello"),)), token_ids=[1, 2**31 - 1])
     assert not engine.has_work
+    engine.close()
+
+
+def test_memory_of_a_device_is_told_as_its_allocator_counts_it(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_engine(str(tiny), TORCH)
+    backend = engine._backend
+    monkeypatch.setattr(backend, "device_memory", lambda freed: DeviceMemory(1 << 30, 0, peak_bytes=123))
+    assert engine.reading().peak_bytes == 123
     engine.close()
 
 
