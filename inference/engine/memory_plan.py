@@ -85,11 +85,14 @@ def plan_memory(
         context = min(pages_for(context_tokens) * PAGE_SIZE, spec.max_context)
     plan = MemoryPlan(weight_bytes, pages_for(context) * page_bytes, workspace, reserve_bytes, context, backend.device)
     if plan.total_bytes > free_bytes:
-        raise OutOfMemoryError(plan.total_bytes, free_bytes, _cure(fitting), plan.place)
+        raise OutOfMemoryError(plan.total_bytes, free_bytes, _cure(fitting, plan.device), plan.place)
     return plan
 
 
-def _cure(fitting: int) -> str:
+def _cure(fitting: int, device: str) -> str:
+    others = "hold much memory" if device == "cpu" else "use the GPU"
     if fitting >= LEAST_CONTEXT_TOKENS:
-        return f"A context of {fitting} tokens would fit; or close other programs that hold much memory."
+        return f"A context of {fitting} tokens would fit; or close other programs that {others}."
+    if device != "cpu":
+        return "No context would fit. Close other programs that use the GPU, or choose a smaller model or fewer bits."
     return "Close other programs that hold much memory, a browser for example, or choose a smaller model."
