@@ -129,11 +129,12 @@ def _to_nf4(torch: Any, bitsandbytes: Any, model: Any) -> None:
                 linear.bias is not None,
                 compute_dtype=torch.bfloat16,
                 quant_type="nf4",
+                device="meta",
             )
             four.weight = bitsandbytes.nn.Params4bit(linear.weight.data, requires_grad=False, quant_type="nf4")
             four.bias = linear.bias
             # Quantizes on its way to the device.
-            setattr(module, key, four.cpu().to(linear.weight.device))
+            setattr(module, key, four.to(linear.weight.device))
 
 
 def main(arguments: list[str] | None = None) -> None:
