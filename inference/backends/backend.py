@@ -56,12 +56,10 @@ class DeviceMemory:
     Attributes:
         free_bytes: what a model can have.
         reserve_bytes: what the device takes beside weights, KV and workspace.
-        peak_bytes: the most that this process has ever had of it, as its allocator counts.
     """
 
     free_bytes: int
     reserve_bytes: int
-    peak_bytes: int = 0
 
 
 class Backend(Protocol):
@@ -71,11 +69,15 @@ class Backend(Protocol):
         device: what holds the model: "cpu", or a GPU's name for locks, "gpu0".
         prefill_chunk: most prompt tokens of a step where the user does not say; smaller answers a cancel sooner and
             takes less memory, larger computes faster.
+        peak_bytes: the most that was ever allocated of the device's memory; 0 for the host's.
     """
 
     name: str
     device: str
     prefill_chunk: int
+
+    @property
+    def peak_bytes(self) -> int: ...
 
     def device_memory(self, freed_bytes: int) -> DeviceMemory | None:
         """None where models lie in the host's memory.

@@ -58,6 +58,7 @@ class CpuBackend:
     name = "cpu"
     device = "cpu"
     prefill_chunk = HOST_PREFILL_CHUNK
+    peak_bytes = 0
 
     def __init__(self, threads: int | None = None, exact_logits: bool = False) -> None:
         try:

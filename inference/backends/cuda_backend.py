@@ -160,7 +160,12 @@ class CudaBackend:
         """See Backend."""
         free = int(self.gpu.call("cuMemGetInfo")[0]) + freed_bytes
         limit = self.gpu.memory_limit_bytes
-        return DeviceMemory(free if limit is None else min(free, limit), RESERVE_BYTES, self.gpu.peak_bytes)
+        return DeviceMemory(free if limit is None else min(free, limit), RESERVE_BYTES)
+
+    @property
+    def peak_bytes(self) -> int:
+        """See Backend."""
+        return self.gpu.peak_bytes
 
     def planned_model_bytes(self, spec: ModelSpec, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> int:
         """See Backend.

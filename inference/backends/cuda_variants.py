@@ -37,7 +37,7 @@ def needed_variants(
     for of_format in sorted(set(formats), key=lambda each: each.name):
         build = matvec.Build.of(of_format, shared_bytes_per_block)
         found += [("matvec.cu", matvec.defines(of_format, tokens, build)) for tokens in WIDTHS]
-        for shape in matmul.block_shapes(of_format, 2, shared_bytes_per_block):
+        for shape in matmul.block_shapes(of_format, False, 2, shared_bytes_per_block):
             stages = shape.stages(of_format, 2, shared_bytes_per_block)
             found.append(("matmul.cu", shape.defines(of_format, 2, stages)))
     return found

@@ -209,6 +209,7 @@ class TorchBackend:
     name = "torch"
     device = "cpu"
     prefill_chunk = HOST_PREFILL_CHUNK
+    peak_bytes = 0
 
     def __init__(self, threads: int | None = None, dtype: str = "float32", packed: bool = False) -> None:
         if dtype not in _DTYPES:

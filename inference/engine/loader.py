@@ -186,8 +186,7 @@ class PlannedModel:
         )
 
         def peak_bytes() -> int:
-            memory = backend.device_memory(0)
-            return 0 if memory is None else memory.peak_bytes
+            return backend.peak_bytes
 
         return Engine(runner, backend, self._tokenizer, sizes, name=self.name, peak_bytes=peak_bytes)
 
