@@ -114,7 +114,8 @@ class BlockShape:
     """How the threads of a block share a part of the product.
 
     Attributes:
-        row_warps: warps along the rows of W, 32 rows each.
+        row_warps: warps along the rows of W.
+        row_tiles: times 16 rows of a warp; "gated" takes 2.
         token_warps: warps along the tokens, which read the same weights.
         token_tiles: times 8 tokens of a warp.
         stage_tiles: tiles of 128 columns in a stage of the pipeline.
@@ -125,6 +126,7 @@ class BlockShape:
     """
 
     row_warps: int
+    row_tiles: int
     token_warps: int
     token_tiles: int
     stage_tiles: int
@@ -135,7 +137,7 @@ class BlockShape:
 
     @property
     def rows(self) -> int:
-        return 2 * TILE_ROWS * self.row_warps
+        return TILE_ROWS * self.row_tiles * self.row_warps
 
     @property
     def tokens(self) -> int:
@@ -173,6 +175,7 @@ class BlockShape:
             "MINIMA": int(not of_format.symmetric),
             "DIGITS": digits,
             "ROW_WARPS": self.row_warps,
+            "ROW_TILES": self.row_tiles,
             "TOKEN_WARPS": self.token_warps,
             "TOKEN_TILES": self.token_tiles,
             "STAGES": stages,
@@ -182,12 +185,12 @@ class BlockShape:
 
 
 BLOCK_SHAPES = (
-    BlockShape(8, 1, 16, 1, 4, 1, 3400, 4000),
-    BlockShape(4, 2, 8, 1, 4, 1, 1750, 2200),
-    BlockShape(4, 1, 8, 1, 4, 2, 900, 1300),
-    BlockShape(4, 2, 2, 1, 4, 2, 690, 800),
-    BlockShape(2, 2, 2, 1, 4, 3, 512, 600),
-    BlockShape(2, 2, 1, 1, 4, 4, 346, 400),
+    BlockShape(8, 2, 1, 16, 1, 4, 1, 3400, 4000),
+    BlockShape(4, 2, 2, 8, 1, 4, 1, 1750, 2200),
+    BlockShape(4, 2, 1, 8, 1, 4, 2, 900, 1300),
+    BlockShape(4, 2, 2, 2, 1, 4, 2, 690, 800),
+    BlockShape(2, 2, 2, 2, 1, 4, 3, 512, 600),
+    BlockShape(2, 2, 2, 1, 1, 4, 4, 346, 400),
 )
 
 
@@ -209,7 +212,7 @@ class Matmul:
         """
         self._device = device
         self._digits = digits
-        self._plans: dict[tuple[QuantFormat, int, int, BlockShape | None], _Plan] = {}
+        self._plans: dict[tuple[QuantFormat, int, int, bool, BlockShape | None], _Plan] = {}
         self._quantize = device.kernel("quantize_rows.cu", "quantize_rows")
 
     def quantize_rows(
@@ -265,12 +268,12 @@ class Matmul:
             raise ContractError(
                 f"{epilogue} of {tokens} tokens, {matrix.rows} rows: add takes a residual, gated 32 rows."
             )
-        key = (matrix.format, matrix.rows, tokens, shape)
+        key = (matrix.format, matrix.rows, tokens, code == 2, shape)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) > 4096:  # prompts have many lengths
                 self._plans.clear()
-            plan = self._plans[key] = self._plan(matrix.format, matrix.rows, tokens, shape)
+            plan = self._plans[key] = self._plan(*key)
         layout, base = activations.layout(tokens, matrix.columns), activations.pointer
         arguments = MatmulArguments(
             matrix.pointer, base, base + layout.low, base + layout.scales, base + layout.sums, matrix.bias_pointer,
@@ -278,13 +281,14 @@ class Matmul:
         )  # fmt: skip
         plan.kernel.launch(arguments, plan.grid, plan.threads, plan.shared_bytes)
 
-    def shapes(self, of_format: QuantFormat) -> list[BlockShape]:
+    def shapes(self, of_format: QuantFormat, gated: bool = False) -> list[BlockShape]:
         """The shapes of blocks that fit this device."""
-        return block_shapes(of_format, self._digits, self._device.shared_bytes_per_block)
+        return block_shapes(of_format, gated, self._digits, self._device.shared_bytes_per_block)
 
-    def _plan(self, of_format: QuantFormat, rows: int, tokens: int, shape: BlockShape | None) -> _Plan:
+    def _plan(self, of_format: QuantFormat, rows: int, tokens: int, gated: bool, shape: BlockShape | None) -> _Plan:
         if shape is None:
-            shape = min(self.shapes(of_format), key=lambda each: each.cost(rows, tokens, self._device.sm_count))
+            sm_count, shapes = self._device.sm_count, self.shapes(of_format, gated)
+            shape = min(shapes, key=lambda each: each.cost(rows, tokens, sm_count))
         stages = shape.stages(of_format, self._digits, self._device.shared_bytes_per_block)
         kernel = self._device.kernel("matmul.cu", "matmul", **shape.defines(of_format, self._digits, stages))
         grid = (-(-rows // shape.rows), -(-tokens // shape.tokens))
@@ -296,11 +300,13 @@ def has_few_numbers(of_format: QuantFormat) -> bool:
     return of_format.symmetric and of_format.groups <= 2
 
 
-def block_shapes(of_format: QuantFormat, digits: int, shared_bytes: int) -> list[BlockShape]:
+def block_shapes(of_format: QuantFormat, gated: bool, digits: int, shared_bytes: int) -> list[BlockShape]:
     """The shapes that work with that much shared memory for a block; the largest only where registers suffice."""
     largest = 16 if has_few_numbers(of_format) and of_format.bits <= 4 else 8
     return [
         shape
         for shape in BLOCK_SHAPES
-        if shape.stages(of_format, digits, shared_bytes) >= 2 and shape.token_tiles <= largest
+        if shape.stages(of_format, digits, shared_bytes) >= 2
+        and shape.token_tiles <= largest
+        and (shape.row_tiles == 2 or not gated)
     ]

@@ -1,21 +1,22 @@
 // Computes: out = activations x W^T (+ bias), stored, added to a residual, or silu(gate) * up where W stacks gate over up.
 // Arguments: weights, high, low, scales, sums, bias, residual, out, tokens, token_stride, rows, columns, epilogue
 // Requires: tokens >= 1; rows >= 1; columns >= 1; token_stride % 128 == 0; token_stride >= tokens; 0 <= epilogue <= 2;
-//   epilogue != 2 or rows % 32 == 0; epilogue != 1 or residual != 0
+//   epilogue != 2 or (rows % 32 == 0 and ROW_TILES == 2); epilogue != 1 or residual != 0
 // Launch: (blocks of rows, blocks of tokens) blocks of 32 * ROW_WARPS * TOKEN_WARPS threads, STAGES * STAGE_TILES * PART_BYTES
-//   of shared memory; a block takes 32 * ROW_WARPS rows and 8 * TOKEN_WARPS * TOKEN_TILES tokens.
+//   of shared memory; a block takes 16 * ROW_WARPS * ROW_TILES rows, 8 * TOKEN_WARPS * TOKEN_TILES tokens.
 // Numerics: exact int32 sums over a group of weights, float32 over groups in the order of K: a token's result depends
 //   neither on the other tokens nor on the shape of a block. DIGITS = 1 takes activations rounded to 8 bits.
 // Oracle: the float64 product with QuantizedMatrix.dequantize of kernels/quant_format.py
 // Measured: see the docstring of kernels/matmul.py
 // Source: the tile format of kernels/quant_format.py; a multistage pipeline of asynchronous copies, after CUTLASS' design
 
-// BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, TOKEN_WARPS, TOKEN_TILES: the shape of a block. STAGES: of the
-// pipeline, each of STAGE_TILES tiles of 128 columns.
+// BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, ROW_TILES, TOKEN_WARPS, TOKEN_TILES: the shape of a block. STAGES: of
+// the pipeline, each of STAGE_TILES tiles of 128 columns.
 // columns is the number before padding, tokens' layout is quantize_rows.cu's. out and residual are float32 (tokens, rows),
 // with epilogue 2 (tokens, rows / 2); residual may be out; bias float32 (rows) or 0.
 //
-// A warp owns 32 rows (two row tiles; with epilogue 2 one of gate and the same one of up) and TOKEN_TILES times 8 tokens.
+// A warp owns ROW_TILES times 16 rows (with epilogue 2 a row tile of gate and the same one of up) and TOKEN_TILES times 8
+// tokens.
 // Step j of the tensor cores takes columns 32 j..32 j + 31 of a tile, so that no sum crosses a group: lane 4 g + t takes
 // columns 32 j + 8 t..+7, which lie in the part of lane 4 g + j of the tile. All of a step's operands of activations are
 // 8 consecutive bytes. 16-byte parts of both change places in shared memory so that no two lanes meet in a bank.
@@ -39,8 +40,7 @@ struct MatmulArguments {
 
 typedef Tile<BITS, GROUP, MINIMA> Weights;
 
-constexpr int PAIR = 2;  // row tiles of a warp
-constexpr int BLOCK_TILES = PAIR * ROW_WARPS;
+constexpr int BLOCK_TILES = ROW_TILES * ROW_WARPS;
 constexpr int BLOCK_TOKENS = 8 * TOKEN_WARPS * TOKEN_TILES;
 constexpr int THREADS = WARP * ROW_WARPS * TOKEN_WARPS;
 // 16-byte parts of a tile: those that change places in shared memory, and the others, in one tile and in the block's.
@@ -140,9 +140,9 @@ struct Pipeline {
 
   // A row tile of the block; the last one again where there is none.
   __device__ __forceinline__ u32 row_tile(u32 tile) const {
-    const u32 tiles = (a.rows + TILE_ROWS - 1) / TILE_ROWS;
-    const u32 pair = blockIdx.x * ROW_WARPS + tile / PAIR;
-    if (a.epilogue == GATED) return min(pair, tiles / 2 - 1) + tile % PAIR * (tiles / 2);
+    const u32 tiles = (a.rows + TILE_ROWS - 1) / TILE_ROWS, half = tiles / 2;
+    if (ROW_TILES == 2 && a.epilogue == GATED)
+      return min(blockIdx.x * ROW_WARPS + tile / 2, half - 1) + tile % 2 * half;
     return min(blockIdx.x * BLOCK_TILES + tile, tiles - 1);
   }
 
@@ -220,7 +220,7 @@ struct RowNumbers {
 
 // Adds one tile of columns to the sums of a warp: acc[row tile][8 tokens][as mma_i8's c].
 struct WarpTile {
-  float acc[PAIR][TOKEN_TILES][4];
+  float acc[ROW_TILES][TOKEN_TILES][4];
 
   __device__ __forceinline__ void add_group(float (&sum)[4], const u32 (&a)[4][4], const uint4 (&high)[2],
                                             const uint4 (&low)[2], int group, const RowNumbers& scales, float2 token) {
@@ -248,11 +248,11 @@ struct WarpTile {
   }
 
   __device__ __forceinline__ void add_tile(const u8* stage, u32 row_warp, u32 token_warp, int g, int t) {
-    u32 a[PAIR][4][4];
-    RowNumbers scales[PAIR], minima[PAIR];
+    u32 a[ROW_TILES][4][4];
+    RowNumbers scales[ROW_TILES], minima[ROW_TILES];
 #pragma unroll
-    for (int r = 0; r < PAIR; r++) {
-      const u8* tile = stage + (row_warp * PAIR + r) * Weights::BYTES;
+    for (int r = 0; r < ROW_TILES; r++) {
+      const u8* tile = stage + (row_warp * ROW_TILES + r) * Weights::BYTES;
 #pragma unroll
       for (int step = 0; step < 4; step++) load_codes(tile, step, g, t, a[r][step]);
       scales[r].load(tile + Weights::CODE_BYTES, g, Weights::CODE_UNIT);
@@ -272,7 +272,7 @@ struct WarpTile {
       const u32 pair_at = (first + n * 8 + 2 * t) * 4;
       const float2 token_scale = *(const float2*)(stage + SCALES_AT + pair_at);
 #pragma unroll
-      for (int r = 0; r < PAIR; r++)
+      for (int r = 0; r < ROW_TILES; r++)
 #pragma unroll
         for (int group = 0; group < GROUPS; group++) {
           add_group(acc[r][n], a[r], high, low, group, scales[r], token_scale);
@@ -337,27 +337,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) matmul(cons
     free_part = free_part + STAGE_TILES == PARTS ? 0 : free_part + STAGE_TILES;
   }
 
-  const u32 pair = blockIdx.x * ROW_WARPS + row_warp, half = a.rows / 2;
-  float bias[PAIR][2] = {};
+  float bias[ROW_TILES][2] = {};
 #pragma unroll
-  for (int i = 0; i < 2 * PAIR; i++) {
-    const u32 row = pipeline.row_tile(row_warp * PAIR + i / 2) * TILE_ROWS + g + 8 * (i % 2);
+  for (int i = 0; i < 2 * ROW_TILES; i++) {
+    const u32 row = pipeline.row_tile(row_warp * ROW_TILES + i / 2) * TILE_ROWS + g + 8 * (i % 2);
     if (a.bias && row < a.rows) bias[i / 2][i % 2] = a.bias[row];
   }
+  const u32 warp_row = (blockIdx.x * ROW_WARPS + row_warp) * TILE_ROWS;  // of gate and up; that of others in row tiles
 #pragma unroll
   for (int n = 0; n < TOKEN_TILES; n++) {
     const u32 token = pipeline.token0 + (token_warp * TOKEN_TILES + n) * 8 + 2 * t;
 #pragma unroll
-    for (int e = 0; e < 4; e++) {
-      sums.acc[0][n][e] = __fadd_rn(sums.acc[0][n][e], bias[0][e >> 1]);
-      sums.acc[1][n][e] = __fadd_rn(sums.acc[1][n][e], bias[1][e >> 1]);
-      if (a.epilogue == GATED) sums.acc[0][n][e] = silu(sums.acc[0][n][e]) * sums.acc[1][n][e];
-    }
-    if (a.epilogue == GATED) {
-      store_tile(a, sums.acc[0][n], pair * TILE_ROWS + g, token, half);
+    for (int r = 0; r < ROW_TILES; r++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) sums.acc[r][n][e] = __fadd_rn(sums.acc[r][n][e], bias[r][e >> 1]);
+    if (ROW_TILES == 2 && a.epilogue == GATED) {
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+        sums.acc[0][n][e] = __fmul_rn(silu(sums.acc[0][n][e]), sums.acc[ROW_TILES - 1][n][e]);
+      store_tile(a, sums.acc[0][n], warp_row + g, token, a.rows / 2);
     } else {
-      store_tile(a, sums.acc[0][n], pair * PAIR * TILE_ROWS + g, token, a.rows);
-      store_tile(a, sums.acc[1][n], (pair * PAIR + 1) * TILE_ROWS + g, token, a.rows);
+#pragma unroll
+      for (int r = 0; r < ROW_TILES; r++)
+        store_tile(a, sums.acc[r][n], warp_row * ROW_TILES + r * TILE_ROWS + g, token, a.rows);
     }
   }
 }

@@ -175,7 +175,7 @@ def test_a_token_gets_the_same_bits_in_every_shape_and_company(
     product = Product(device, guarded, random_matrix(rng, name, 2 * 208, 1152))
     x = random_rows(rng, 150, 1152)
     expected = product(x, epilogue)
-    shapes = product.matmul.shapes(product.matrix.format)
+    shapes = product.matmul.shapes(product.matrix.format, epilogue == "gated")
     assert len(shapes) >= 2
     for shape in shapes:
         np.testing.assert_array_equal(product(x, epilogue, shape=shape), expected)
