@@ -79,7 +79,6 @@ class SampleArguments(Structure):
         ("rows", c_uint64),
         ("seen", c_uint64),
         ("workspace", c_uint64),
-        ("steps", c_uint64),
         ("token_ids", c_uint64),
         ("positions", c_uint64),
         ("context_lengths", c_uint64),
@@ -103,12 +102,11 @@ def _aligned(nbytes: int) -> int:
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
-def _offsets(max_rows: int, vocab_size: int) -> tuple[int, int, int, int]:
-    """Bytes before the bitmaps, the parameters, the counters, and in all."""
+def _offsets(max_rows: int, vocab_size: int) -> tuple[int, int, int]:
+    """Bytes before the bitmaps, before the parameters, and in all."""
     seen = _aligned(max_rows * _WORKSPACE_BYTES)
     rows = seen + _aligned(max_rows * 4 * -(-vocab_size // 32))
-    steps = rows + _aligned(max_rows * sizeof(SamplingRow))
-    return seen, rows, steps, steps + _ALIGNMENT
+    return seen, rows, rows + _aligned(max_rows * sizeof(SamplingRow))
 
 
 def planned_sampler_bytes(max_rows: int, vocab_size: int) -> int:
@@ -145,18 +143,18 @@ class Sampler:
         self._device = device
         self._kernel = device.kernel("sampling.cu", "sample")
         self._resident = self._kernel.max_blocks_per_sm(_THREADS) * device.sm_count
-        seen, rows, steps, nbytes = _offsets(max_rows, vocab_size)
+        seen, rows, nbytes = _offsets(max_rows, vocab_size)
         self._memory = device.allocate(nbytes)
         self._memory.fill(0)
         self._seen = self._memory.pointer + seen
         self._rows = self._memory.pointer + rows
-        self._steps = self._memory.pointer + steps
         self._seen_words = -(-vocab_size // 32)
         self._ring = device.host_buffer(8 * ring_slots * max_rows)
         self._ring.array[:] = 0
         self._words: NDArray[np.uint64] = self._ring.array.view(np.uint64).reshape(ring_slots, max_rows)
         self._next_step = 0
-        self._queued: dict[int, range] = {}
+        self._steps_of_row = [0] * max_rows
+        self._queued: dict[int, tuple[int, NDArray[np.int64]]] = {}
         self._staging = device.host_buffer(2 * max_rows * self._slot_bytes)
         self._copied: list[Event | None] = [None] * (2 * max_rows)
         self._next_slot = 0
@@ -236,7 +234,6 @@ class Sampler:
             rows=self._rows,
             seen=self._seen,
             workspace=self._memory.pointer,
-            steps=self._steps,
             token_ids=token_ids,
             positions=positions,
             context_lengths=context_lengths,
@@ -263,12 +260,15 @@ class Sampler:
             raise ContractError(f"{len(self._queued)} steps are unread, but the ring has {self.ring_slots} slots.")
         step = self._next_step
         self._next_step += 1
-        self._queued[step] = range(first_row, first_row + rows)
+        # Each row counts the steps that it has been through, as the kernel does.
+        counts = self._steps_of_row[first_row : first_row + rows]
+        self._steps_of_row[first_row : first_row + rows] = [count + 1 for count in counts]
+        self._queued[step] = first_row, np.array(counts)
         return step
 
     def is_ready(self, step: int) -> bool:
         """Whether all tokens of a step that was begun and not read have arrived."""
-        return self._arrived(step, self._queued[step])
+        return self._tokens(step) is not None
 
     def read(self, step: int) -> list[int]:
         """The tokens of a step's rows, from its first row on; waits for them. Each step is read once.
@@ -278,22 +278,24 @@ class Sampler:
         Raises:
             DeviceError: a kernel failed.
         """
-        rows = self._queued[step]
         patience = time.monotonic() + _PATIENCE_SECONDS
-        while not self._arrived(step, rows):
+        while (tokens := self._tokens(step)) is None:
             time.sleep(0)  # lets other threads have the interpreter
             if time.monotonic() > patience:
                 self._device.stream.synchronize()  # raises where a kernel failed
-                if not self._arrived(step, rows):
+                if not self.is_ready(step):
                     raise DeviceError(f"the tokens of step {step} never arrived: it was begun but not launched")
         del self._queued[step]
-        words = self._words[step % self.ring_slots, rows.start : rows.stop]
-        tokens: list[int] = words.astype(np.uint32).view(np.int32).tolist()
         return tokens
 
-    def _arrived(self, step: int, rows: range) -> bool:
-        words = self._words[step % self.ring_slots, rows.start : rows.stop]
-        return bool(np.all(words >> np.uint64(32) == np.uint64((step + 1) % 2**32)))
+    def _tokens(self, step: int) -> list[int] | None:
+        """What the ring holds of a step, None while it is not whole."""
+        first_row, counts = self._queued[step]
+        words = self._words[counts % self.ring_slots, np.arange(first_row, first_row + len(counts))]
+        if np.any(words >> np.uint64(32) != (counts + 1 & 0xFFFFFFFF).astype(np.uint64)):
+            return None
+        tokens: list[int] = words.astype(np.uint32).view(np.int32).tolist()
+        return tokens
 
     def close(self) -> None:
         """Gives the memory back; no graph that holds a launch may run afterwards."""

@@ -86,9 +86,22 @@ __device__ __forceinline__ number block_scan(number v, number* room, number& tot
   return warp ? v + before : v;
 }
 
-__device__ __forceinline__ u32 load_acquired(const u32* p) {
+// What this thread, and its block before the last barrier, wrote comes before the addition; what other threads wrote
+// before theirs comes before what this thread reads next.
+__device__ __forceinline__ u32 add_in_order(u32* p, u32 amount) {
+  u32 before;
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(amount) : "memory");
+  return before;
+}
+__device__ __forceinline__ u32 load_in_order(const u32* p) {
   u32 v;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+// A load that stays where it is written.
+__device__ __forceinline__ float load_early(const float* p) {
+  float v;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(p));
   return v;
 }
 
@@ -96,12 +109,9 @@ __device__ __forceinline__ u32 load_acquired(const u32* p) {
 // sees to it that they fit, and the kernel after this one starts no block before all of these have started.
 __device__ __forceinline__ void wait_for_blocks(u32* arrivals, u32 target) {
   __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(arrivals, 1);
-    while (load_acquired(arrivals) < target) {
+  if (threadIdx.x == 0 && add_in_order(arrivals, 1) + 1 < target) {
+    while (load_in_order(arrivals) < target) {
     }
-    __threadfence();
   }
   __syncthreads();
 }
