@@ -14,11 +14,13 @@
 Scales and minima are computed in float32 and rounded to float16 once; no code of a quantized kind changes but those of
 q6_k, whose scales hold for 16 columns only. Codes lie about zero where the minimum is rounded anyway: that loses least.
 A group becomes NaN where a number of it is infinite, is none, or lies beyond what float16 can scale.
+Where matrices of several kinds are stacked, all go into the tiles of 8 bits that hold them, with the same numbers.
 `repack.cu` gives the same bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -70,21 +72,53 @@ def tile_format(kind: str) -> QuantFormat:
     return _FORMATS[kind]
 
 
-def repack_reference(kind: str, data: Bytes, shape: tuple[int, int]) -> Bytes:
+def common_format(kinds: Iterable[str]) -> QuantFormat:
+    """The smallest tiles that hold matrices of all these kinds, each with the numbers that it has alone.
+
+    Raises:
+        ValueError: an unknown kind, or kinds that name different tiles: those cannot be turned into others.
+    """
+    formats = {tile_format(kind) for kind in kinds}
+    if len(formats) == 1:
+        return formats.pop()
+    if any(of_format.group_size != GROUP or of_format.bits == 3 for of_format in formats):
+        raise ValueError(f"No tiles hold all of {', '.join(sorted(of_format.name for of_format in formats))}.")
+    bits = max(of_format.bits for of_format in formats)
+    return QuantFormat(bits, GROUP, all(of_format.symmetric for of_format in formats))
+
+
+def target_format(kind: str, of_format: QuantFormat | None) -> QuantFormat:
+    """The format to repack to: `of_format`, or the kind's own where that is None.
+
+    Raises:
+        ValueError: an unknown kind, or tiles that do not hold its numbers.
+    """
+    own = tile_format(kind)
+    if of_format is None or of_format == own:
+        return own
+    if is_quant_format(kind) or common_format([kind, of_format.name]) != of_format:
+        raise ValueError(f"A matrix of {kind} becomes {own.name}; it cannot become {of_format.name}.")
+    return of_format
+
+
+def repack_reference(
+    kind: str, data: Bytes, shape: tuple[int, int], of_format: QuantFormat | None = None
+) -> NDArray[np.uint8]:
     """The bytes of the tiles.
 
     Args:
         kind: a key of reference.BLOCK_LAYOUTS.
         data: uint8 (N, row_bytes), a WeightTensor's.
         shape: (N, K).
+        of_format: wider tiles than the kind's own, see `common_format`.
 
     Returns:
-        uint8 (tile_format(kind).nbytes(N, K),).
+        uint8 (of_format.nbytes(N, K),).
 
     Raises:
-        ValueError: an unknown kind, or bytes that do not fit the shape.
+        ValueError: an unknown kind, bytes that do not fit the shape, or tiles that do not hold the numbers.
     """
-    of_format, (rows, columns) = tile_format(kind), shape
+    of_format, (rows, columns) = target_format(kind, of_format), shape
     width = row_bytes(kind, columns)
     if data.dtype != np.uint8 or data.size != rows * width:
         raise ValueError(f"{kind} of shape {shape} takes {rows * width} bytes, but {data.size} were given.")
@@ -94,13 +128,13 @@ def repack_reference(kind: str, data: Bytes, shape: tuple[int, int]) -> Bytes:
     with np.errstate(over="ignore", invalid="ignore"):  # numbers of a damaged file
         for start in range(0, rows, step):
             part = by_row[start : start + step]
-            tiles = pack(_quantized(kind, part, columns))
+            tiles = pack(_quantized(kind, part, columns, of_format))
             place = of_format.nbytes(start, columns)
             result[place : place + tiles.size] = tiles
     return result
 
 
-def _quantized(kind: str, data: Bytes, columns: int) -> QuantizedMatrix:
+def _quantized(kind: str, data: Bytes, columns: int, of_format: QuantFormat) -> QuantizedMatrix:
     rows = len(data)
     minima: Floats | None = None
     scales: NDArray[Any]
@@ -109,12 +143,13 @@ def _quantized(kind: str, data: Bytes, columns: int) -> QuantizedMatrix:
         codes, scales, minima = _BLOCKS[kind](blocks)
     else:
         codes, scales = _nearest(dequantize(kind, data, (rows, columns)))
-    of_format = tile_format(kind)
+    if minima is None and not of_format.symmetric:
+        minima = np.zeros(scales.shape, dtype=np.float32)
     return QuantizedMatrix(
         of_format,
         codes.reshape(rows, -1)[:, :columns],
         scales.astype(np.float16).reshape(rows, -1),
-        None if of_format.symmetric or minima is None else minima.astype(np.float16).reshape(rows, -1),
+        None if minima is None else minima.astype(np.float16).reshape(rows, -1),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ctypes import Structure, c_int32, c_int64, c_uint64
 from typing import TYPE_CHECKING
 
-from kernels.block_tiles import tile_format
-from kernels.quant_format import TILE_COLUMNS, TILE_ROWS, is_quant_format
+from kernels.block_tiles import target_format, tile_format
+from kernels.quant_format import TILE_COLUMNS, TILE_ROWS, QuantFormat, is_quant_format
 from kernels.reference import row_bytes
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class RepackArguments(Structure):
         ("destination", c_uint64),
         ("row_bytes", c_int64),
         ("kind", c_int32),
+        ("bits", c_int32),
+        ("minima", c_int32),
         ("rows", c_int32),
         ("columns", c_int32),
     )
@@ -42,6 +44,7 @@ def repack(
     columns: int,
     destination: int,
     *,
+    of_format: QuantFormat | None = None,
     first_row: int = 0,
     stream: Stream | None = None,
 ) -> None:
@@ -51,14 +54,16 @@ def repack(
         kind: a key of reference.BLOCK_LAYOUTS, or a name of quant_format.py, whose tiles are only copied.
         source: pointer to the piece's rows as the file has them, row after row (of tiles: whole rows of tiles).
         rows: of the piece; a multiple of 16 unless it is the matrix's last.
-        destination: pointer to the first tile of the whole matrix, `tile_format(kind).nbytes(N, K)` bytes.
+        destination: pointer to the first tile of the whole matrix, `nbytes(N, K)` of its format.
+        of_format: the tiles, where they are wider than `tile_format(kind)`; see block_tiles.common_format.
         first_row: of the piece in the matrix, a multiple of 16.
         stream: the device's own by default.
 
     Raises:
-        ValueError: an unknown kind, a width that has no whole blocks, or a piece that does not begin with a tile.
+        ValueError: an unknown kind, a width that has no whole blocks, tiles that do not hold the numbers, or a piece
+            that does not begin with a tile.
     """
-    of_format = tile_format(kind)
+    of_format = target_format(kind, of_format)
     if first_row % TILE_ROWS:
         raise ValueError(f"A piece begins at row {first_row}, but it must be a multiple of {TILE_ROWS}.")
     destination += of_format.nbytes(first_row, columns)
@@ -70,6 +75,8 @@ def repack(
         destination=destination,
         row_bytes=row_bytes(kind, columns),
         kind=KINDS.index(kind),
+        bits=of_format.bits,
+        minima=not of_format.symmetric,
         rows=rows,
         columns=columns,
     )

@@ -1,7 +1,8 @@
 // Computes: a matrix of ggml's blocks or of floats as tiles of kernels/quant_format.py, groups of 32 columns
-// Arguments: source, destination, row_bytes, kind, rows, columns
+// Arguments: source, destination, row_bytes, kind, bits, minima, rows, columns
 // Requires: 0 <= kind <= 10; rows >= 1; columns >= 1; row_bytes >= 1; kind >= 8 or columns % 32 == 0;
-//   not 5 <= kind <= 7 or columns % 256 == 0; source % 16 == 0; destination % 16 == 0
+//   not 5 <= kind <= 7 or columns % 256 == 0; source % 16 == 0; destination % 16 == 0;
+//   bits == 8 or (bits == 4 and kind in (0, 1, 5)); minima in (0, 1); minima == 1 or kind in (0, 2, 4, 7, 8, 9, 10)
 // Launch: grid ceil(tiles / 4), block 256: one thread for each group of 32 columns of a row, 64 for each tile
 // Numerics: float32, each product, sum and quotient rounded to nearest, never contracted; float16 rounded once
 // Oracle: kernels/block_tiles.py repack_reference, to the bit
@@ -19,7 +20,7 @@ struct RepackArguments {
   const u8* source;
   u8* destination;
   i64 row_bytes;
-  int kind, rows, columns;
+  int kind, bits, minima, rows, columns;
 };
 
 // In the order of KINDS of kernels/repack.py.
@@ -39,6 +40,9 @@ __device__ __forceinline__ u32 spread(u32 bits, int r) { return (bits >> 4 * r &
 
 // Bytes below 32 less 16; no byte borrows from its neighbour.
 __device__ __forceinline__ u32 less_16(u32 bytes) { return (bytes + 0x70707070u) ^ 0x80808080u; }
+
+// Bytes below 16 less 8, likewise.
+__device__ __forceinline__ u32 less_8(u32 bytes) { return (bytes + 0x78787878u) ^ 0x80808080u; }
 
 // 16 bytes of nibbles: column j below, column j + 16 above.
 __device__ __forceinline__ void read_nibbles(const u8* p, Group& group) {
@@ -77,6 +81,9 @@ __device__ __forceinline__ void read_k_nibbles(const u8* nibbles, int g, Group& 
 #pragma unroll
   for (int r = 0; r < 8; r++) group.codes[r] = read_u32(nibbles + 32 * (g / 2) + 4 * r) >> 4 * (g % 2) & 0x0f0f0f0fu;
 }
+
+// The lower nibbles of the bytes of two registers.
+__device__ __forceinline__ u32 join(u32 low, u32 high) { return (low & 0x0f0f0f0fu) | (high & 0x0f0f0f0fu) << 4; }
 
 // Weights rounded to 8 bits; NaN where they cannot be.
 __device__ __forceinline__ void round_to_nearest(const float (&weights)[GROUP], Group& group) {
@@ -199,29 +206,28 @@ extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__
   const int half = threadIdx.x / 32 % 2, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const i64 row = tile / across * TILE_ROWS + 8 * half + g;
   const int start = (int)(tile % across) * TILE_COLUMNS + GROUP * t;
-  const bool four_bits = a.kind == Q4_0 || a.kind == Q4_1 || a.kind == Q4_K;
-  const bool minima = a.kind == Q4_1 || a.kind == Q4_K || a.kind == Q5_1 || a.kind == Q5_K;
+  const bool from_four_bits = a.kind == Q4_0 || a.kind == Q4_1 || a.kind == Q4_K;
 
   Group group = {};
   if (row < a.rows && start < a.columns) {
     read_group(a.source + row * a.row_bytes, a.kind, start, a.columns, group);
-    if (four_bits) {
+    if (from_four_bits) {
 #pragma unroll
-      for (int r = 0; r < 8; r++) group.codes[r] ^= 0x08080808u;  // q - 8 in two's complement of four bits
+      for (int r = 0; r < 8; r++) group.codes[r] = less_8(group.codes[r]);
     }
   }
 
-  const int code_bytes = four_bits ? 1024 : 2048;
-  u8* destination = a.destination + tile * (code_bytes + (minima ? 256 : 128));
+  const int code_bytes = 256 * a.bits;
+  u8* destination = a.destination + tile * (code_bytes + (a.minima ? 256 : 128));
   const u32(&c)[8] = group.codes;
-  if (four_bits) {
+  if (a.bits == 4) {
     ((uint4*)destination)[32 * half + lane] =
-        make_uint4(c[0] | c[1] << 4, c[2] | c[3] << 4, c[4] | c[5] << 4, c[6] | c[7] << 4);
+        make_uint4(join(c[0], c[1]), join(c[2], c[3]), join(c[4], c[5]), join(c[6], c[7]));
   } else {
     ((uint4*)destination)[64 * half + lane] = make_uint4(c[0], c[1], c[2], c[3]);
     ((uint4*)destination)[64 * half + 32 + lane] = make_uint4(c[4], c[5], c[6], c[7]);
   }
   u16* scales = (u16*)(destination + code_bytes);
   scales[TILE_ROWS * t + 8 * half + g] = group.scale;
-  if (minima) scales[TILE_ROWS * (4 + t) + 8 * half + g] = group.minimum;
+  if (a.minima) scales[TILE_ROWS * (4 + t) + 8 * half + g] = group.minimum;
 }

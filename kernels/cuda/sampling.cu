@@ -249,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) sample(const __grid_con
       scores.best = value_of((u32)(best >> 32));
       scores.temperature = temperature;
       scores.base = __ddiv_rn((double)scores.best, temperature);
-      scores.reach = (float)(LOWEST_SCORE * temperature);
+      scores.reach = (float)(-LOWEST_SCORE * temperature);
       scores.top_score = -(double)INFINITY_F;
       sample_row(team, s, scores, a, begin, end);
     } else if (blockIdx.x == 0 && threadIdx.x == 0) {

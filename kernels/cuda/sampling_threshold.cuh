@@ -11,8 +11,8 @@
 #define HISTOGRAMS 3
 // Bins of the first histogram for each unit of logit, or of logit over temperature.
 #define FIRST_BINS 64.0f
-// exp is 0 below this.
-#define LOWEST_SCORE 750.0
+// exp of less is lost in a sum that holds exp(0).
+#define LOWEST_SCORE (-64.0)
 
 struct SamplingRow {
   double temperature, top_p, min_p;

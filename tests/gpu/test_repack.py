@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.block_tiles import repack_reference, tile_format
+from kernels.block_tiles import common_format, repack_reference, tile_format
 from kernels.cuda_driver import Device
 from kernels.quant_format import QuantFormat
 from kernels.reference import BLOCK_LAYOUTS, row_bytes
@@ -54,6 +54,19 @@ def test_equals_the_twin(
     expected = repack_reference(kind, data, shape)
     source, destination = guarded(data), guarded(expected.size)
     repack(device, kind, source.pointer, *shape, destination.pointer)
+    assert np.array_equal(destination.download(np.uint8, expected.size), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", ["q4_1", "q8_0", "q5_k"])
+def test_wider_tiles(
+    kind: str, other: str, device: Device, rng: np.random.Generator, guarded: Callable[..., Any]
+) -> None:
+    wide = common_format([kind, other])
+    data = random_weights(kind, 24, 512, rng)
+    expected = repack_reference(kind, data, (24, 512), wide)
+    source, destination = guarded(data), guarded(expected.size)
+    repack(device, kind, source.pointer, 24, 512, destination.pointer, of_format=wide)
     assert np.array_equal(destination.download(np.uint8, expected.size), expected)
 
 

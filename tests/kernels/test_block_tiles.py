@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.block_tiles import repack_reference, tile_format
+from kernels.block_tiles import common_format, repack_reference, tile_format
 from kernels.quant_format import QuantFormat, unpack
 from kernels.reference import BLOCK_LAYOUTS, dequantize, row_bytes
 from kernels.tile_blocks import to_ggml
@@ -101,6 +101,30 @@ def test_numbers_at_the_edges_of_float16() -> None:
     assert np.abs(after[2] - weights[2]).max() < 2e-6
     assert not after[0].any()
     assert not after[1].any()
+
+
+@pytest.mark.parametrize(
+    "kinds", [("q4_k", "q6_k"), ("q4_0", "q8_0"), ("q4_0", "q4_1"), ("q4_k", "f16"), ("q5_0", "q5_1")]
+)
+def test_wider_tiles_hold_the_same_numbers(kinds: tuple[str, str]) -> None:
+    wide = common_format(kinds)
+    for kind in kinds:
+        data, own = random_weights(kind, 20, 512), tile_format(kind)
+        tiles = repack_reference(kind, data, (20, 512), wide)
+        narrow = dequantize(own.name, repack_reference(kind, data, (20, 512)), (20, 512))
+        assert np.array_equal(dequantize(wide.name, tiles, (20, 512)), narrow)
+
+
+def test_common_formats() -> None:
+    assert common_format(["q4_k", "q4_1"]).name == "w4g32m"
+    assert common_format(["q4_k", "q6_k"]).name == "w8g32m"
+    assert common_format(["q4_0", "q4_k"]).name == "w4g32m"
+    assert common_format(["q5_0", "bf16"]).name == "w8g32"
+    assert common_format(["w3g128", "w3g128"]).name == "w3g128"
+    with pytest.raises(ValueError, match="No tiles"):
+        common_format(["w3g128", "w4g128"])
+    with pytest.raises(ValueError, match="cannot become"):
+        repack_reference("q6_k", np.zeros((1, 210), np.uint8), (1, 256), QuantFormat(4, 32))
 
 
 def test_formats_and_refusals() -> None:

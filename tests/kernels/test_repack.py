@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
-from kernels.block_tiles import tile_format
+from kernels.block_tiles import target_format
 from kernels.compiler import SOURCE_DIR
 from kernels.contracts import contract_of
+from kernels.errors import ContractError
+from kernels.quant_format import QuantFormat
 from kernels.reference import BLOCK_LAYOUTS
 from kernels.repack import KINDS, RepackArguments
 
@@ -25,8 +27,21 @@ def test_kinds_have_the_kernels_numbers() -> None:
 
 
 def test_the_kernel_knows_the_formats() -> None:
-    """What repack.cu says in words of four bits and minima is what `tile_format` says."""
-    found = dict(re.findall(r"const bool (four_bits|minima) = ([^;]*);", SOURCE))
-    four_bits, minima = ({kind.lower() for kind in re.findall(r"[QFB]\w+", found[name])} for name in found)
-    assert four_bits == {kind for kind in KINDS if tile_format(kind).bits == 4}
-    assert minima == {kind for kind in KINDS if not tile_format(kind).symmetric}
+    """What the contract lets through is what `target_format` does."""
+    contract = contract_of("repack.cu", "repack")
+    for number, kind in enumerate(KINDS):
+        for of_format in (QuantFormat(bits, 32, symmetric) for bits in (4, 8) for symmetric in (True, False)):
+            arguments = RepackArguments(
+                source=16, destination=16, row_bytes=1, kind=number, rows=16, columns=256, bits=of_format.bits
+            )
+            arguments.minima = not of_format.symmetric
+            try:
+                contract.check(arguments, {})
+                accepted = True
+            except ContractError:
+                accepted = False
+            try:
+                possible = target_format(kind, of_format) == of_format
+            except ValueError:
+                possible = False
+            assert accepted == possible, (kind, of_format.name)
