@@ -1,7 +1,8 @@
 """Speed of the CPU kernels alone: `python -m kernels.benchmark [--threads N] [--variant avx2]`.
 
 Weights of each kind are read in turns from 256 MB, more than any cache holds, by one token; many tokens multiply one
-matrix. Every figure is the best of several runs, so that other programs disturb it less.
+matrix; a matrix is rounded to some of the tile formats. Every figure is the best of several runs, so that other
+programs disturb it less.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import numpy as np
 
 from kernels import cpu_compiler, layouts
 from kernels import cpu_library as lib
+from kernels.quant_format import QuantFormat
+from kernels.rounding import GroupRounder
 
 _K = 1536
 _READ_BYTES = 256 << 20
 _MANY_TOKENS = 512
+_ROUNDED_FORMATS = ("w3g128", "w4g128", "w4g32", "w4g32m", "w8g128")
 
 
 def _best_seconds(run: Callable[[], None], repeats: int) -> float:
@@ -72,6 +76,20 @@ class _Bench:
         return 1e6 * _best_seconds(lambda: self.library.pool_count(self.pool, counts.ctypes.data, 2, 1000), 20) / 1000
 
 
+def rounding_speed(variant: cpu_compiler.CpuVariant, threads: int, name: str) -> float:
+    """10^6 weights a second, with all candidate scales tried."""
+    weights = np.random.default_rng(0).standard_normal((2048, 2048)).astype(np.float32)
+    rounder = GroupRounder(threads, variant)
+    try:
+        return weights.size / 1e6 / _best_seconds(lambda: _drop(rounder.round(weights, QuantFormat.parse(name))), 5)
+    finally:
+        rounder.close()
+
+
+def _drop(_: object) -> None:
+    """A result that nobody needs."""
+
+
 def main() -> None:
     """Prints one line for each kind."""
     parser = argparse.ArgumentParser(prog="python -m kernels.benchmark")
@@ -86,6 +104,9 @@ def main() -> None:
         read, many = bench.measure(kind)
         write(f"{kind:5}  {read:15.1f}   {many:17.0f}\n")
     bench.library.pool_destroy(bench.pool)
+    write("format  rounded, 10^6 weights/s\n")
+    for name in _ROUNDED_FORMATS:
+        write(f"{name:7} {rounding_speed(cpu_compiler.variant(options.variant), options.threads, name):8.0f}\n")
 
 
 if __name__ == "__main__":
