@@ -85,7 +85,7 @@ class Linear:
         arguments = matvec.MatvecArguments(
             x, matrix.pointer, matrix.bias_pointer, norm, residual, out, eps, matrix.rows, matrix.columns, tokens,
             matvec.EPILOGUES.index(epilogue), plan.tiles, plan.units, plan.slices, plan.slice_tiles, plan.windows,
-            plan.window_slices, plan.batch_units, plan.items_at_once,
+            plan.window_slices, plan.batch_units, plan.units_at_once,
         )  # fmt: skip
         defines = matvec.defines(matrix.format, variant, build)
         contract_of("matvec.cu", "matvec").check(arguments, defines)

@@ -31,7 +31,7 @@ class MatvecArguments(ctypes.Structure):
         ("x", c_uint64), ("weights", c_uint64), ("bias", c_uint64), ("norm", c_uint64), ("residual", c_uint64),
         ("out", c_uint64), ("eps", c_float), ("rows", c_int), ("columns", c_int), ("tokens", c_int),
         ("epilogue", c_int), ("tiles", c_int), ("units", c_int), ("slices", c_int), ("slice_tiles", c_int),
-        ("windows", c_int), ("window_slices", c_int), ("batch_units", c_int), ("items_at_once", c_int),
+        ("windows", c_int), ("window_slices", c_int), ("batch_units", c_int), ("units_at_once", c_int),
     ]  # fmt: skip
 
 
@@ -68,7 +68,7 @@ class Plan:
     windows: int
     window_slices: int
     batch_units: int
-    items_at_once: int
+    units_at_once: int
     shared_bytes: int
     grid: int
 
@@ -103,22 +103,22 @@ def plan(
     slice_tiles = min(-(-tiles // build.warps), _MOST_SLICE_TILES[build.warps])
     slices = -(-tiles // slice_tiles)
     grid = min(units, sm_count)
-    ring = build.warps * build.stages * (of_format.tile_bytes + 8)
+    ring = build.warps * build.stages * of_format.tile_bytes
     for windows in range(-(-slices // build.warps), slices + 1):
         window_slices = -(-slices // windows)
-        items_at_once = build.warps // window_slices
+        units_at_once = build.warps // window_slices
         item_bytes = window_slices * TILE_ROWS * tokens * 4
         fixed = ring + window_slices * slice_tiles * _x_tile_bytes(of_format, tokens) + tokens * 4
         fixed += 2 * TILE_COLUMNS * tokens if of_format.groups > 1 else 0
         fixed += tiles * tokens * 4 if norm else 0
-        least = max(1, min(-(-items_at_once // parts), 2 * build.warps // tokens))
+        least = min(units_at_once, 2 * build.warps // tokens)
         most = max(least, min(_MOST_UNITS, -(-units // grid), _PARTIAL_BYTES // (2 * parts * item_bytes)))
         most = min(most, 2 * build.warps // tokens)  # a thread for each output of a batch
         for batch_units in range(most, least - 1, -1):
             shared = fixed + 2 * batch_units * parts * item_bytes
             if shared <= limit:
                 return Plan(tiles, units, slices, slice_tiles, -(-slices // window_slices), window_slices, batch_units,
-                            items_at_once, shared, grid)  # fmt: skip
+                            units_at_once, shared, grid)  # fmt: skip
     raise ContractError(
         f"A product of {columns} columns with {tokens} tokens in {of_format.name} takes {shared} bytes of shared memory"
         f" even in slices; a block of this GPU has {limit}."

@@ -1,11 +1,11 @@
 // Computes: y = W x for up to 8 tokens at once, W quantized; x optionally normalized, y with bias, residual or SiLU gate
 // Arguments: x, weights, bias, norm, residual, out, eps, rows, columns, tokens, epilogue, tiles, units, slices,
-//   slice_tiles, windows, window_slices, batch_units, items_at_once
+//   slice_tiles, windows, window_slices, batch_units, units_at_once
 // Requires: 1 <= tokens <= TOKENS; rows >= 1; 4 <= columns <= 65536; columns % 4 == 0; 0 <= epilogue <= 2;
 //   epilogue != 2 or rows % 32 == 0; epilogue != 1 or residual != 0; x % 16 == 0; weights % 16 == 0; norm % 16 == 0;
 //   out != 0; tiles == (columns + 127) // 128; units == (rows + 15) // 16 // (1 + epilogue // 2);
 //   slice_tiles >= 1; slices == (tiles + slice_tiles - 1) // slice_tiles;
-//   windows * window_slices >= slices; 1 <= window_slices <= WARPS; items_at_once == WARPS // window_slices;
+//   windows * window_slices >= slices; 1 <= window_slices <= WARPS; units_at_once == WARPS // window_slices;
 //   batch_units >= 1; batch_units * 16 * TOKENS <= 32 * WARPS
 // Launch: at most a block for each row tile (pair of row tiles where gated), 32 * WARPS threads, shared memory as
 //   kernels/linear.py plans it; each block takes an even share of the row tiles
@@ -35,9 +35,6 @@
 // they need more registers than that leaves.
 #define RESIDENT (TOKENS * (128 / GROUP) > 8 ? 16 / WARPS : 32 / WARPS)
 #endif
-#ifndef BULK
-#define BULK 0
-#endif
 
 #define THREADS (WARPS * WARP)
 #define STORE 0
@@ -58,11 +55,11 @@ struct MatvecArguments {
   int tiles, units;          // along K; along the rows
   int slices, slice_tiles;   // of K; tiles of a slice
   int windows, window_slices;
-  int batch_units, items_at_once;  // WARPS / window_slices: row tiles that are worked on at once
+  int batch_units, units_at_once;  // the latter: WARPS / window_slices
 };
 
 typedef Tile<BITS, GROUP, MINIMA != 0> Weights;
-typedef TileRing<Weights::BYTES, STAGES, BULK != 0> Ring;
+typedef TileRing<Weights::BYTES, STAGES> Ring;
 
 constexpr int GROUPS = Weights::GROUPS;
 // The 8 columns of operand b are (token, group, digit): a lane holds x of its own group only and zeros for the others,
@@ -106,6 +103,13 @@ __device__ __forceinline__ float warp_max_positive(float v) {
 #endif
 }
 
+// Within 2^-22, so that the largest value still rounds to LARGEST_VALUE.
+__device__ __forceinline__ float reciprocal(float v) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
+
 // Four columns of a lane as digits: byte i of each word belongs to column i. Returns their sum.
 __device__ __forceinline__ int pack_digits(float4 v, float inverse, u32& high, u32& low) {
   const int q0 = __float2int_rn(v.x * inverse), q1 = __float2int_rn(v.y * inverse);
@@ -119,7 +123,7 @@ __device__ __forceinline__ int pack_digits(float4 v, float inverse, u32& high, u
 __device__ __forceinline__ void write_x(const Shared& shared, int tile, int token, float4 v, int lane) {
   const float largest =
       warp_max_positive(fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
-  const float inverse = largest > 1e-30f ? LARGEST_VALUE / largest : 0.0f;
+  const float inverse = largest > 1e-30f ? LARGEST_VALUE * reciprocal(largest) : 0.0f;
   const float scale = largest * (1.0f / LARGEST_VALUE);
   u32 high, low;
   int sum = pack_digits(v, inverse, high, low);
@@ -166,54 +170,55 @@ __device__ __forceinline__ void quantize(const MatvecArguments& a, const Shared&
   }
 }
 
-// The tiles of one warp in order: over batches, windows of K, row tiles, then along its slice.
-struct Walk {
-  const u8* tile;
-  int left, item, batch, window;
-};
-
+// What a block and a warp of it have to do.
 struct Share {
   int first_unit, unit_count;  // of this block
-  int item, slice;             // where this warp begins: row tile of a batch, slice of a window
+  int unit, slice;             // where this warp begins: unit of a batch, slice of a window
 };
 
-__device__ __forceinline__ int items_of_batch(const MatvecArguments& a, const Share& s, int batch) {
-  const int units = min(a.batch_units, s.unit_count - batch * a.batch_units);
-  return a.epilogue == GATED ? units * 2 : units;
+__device__ __forceinline__ int units_of_batch(const MatvecArguments& a, const Share& s, int batch) {
+  return min(a.batch_units, s.unit_count - batch * a.batch_units);
 }
+__device__ __forceinline__ int parts_of(const MatvecArguments& a) { return a.epilogue == GATED ? 2 : 1; }
 
-__device__ __forceinline__ void open_item(const MatvecArguments& a, const Share& s, Walk& w) {
-  const int unit = s.first_unit + w.batch * a.batch_units + (a.epilogue == GATED ? w.item / 2 : w.item);
-  const int row_tile = a.epilogue == GATED ? unit + (w.item & 1) * a.units : unit;
-  const int first = (w.window * a.window_slices + s.slice) * a.slice_tiles;
-  w.tile = a.weights + ((i64)row_tile * a.tiles + first) * Weights::BYTES;
-  w.left = min(a.slice_tiles, a.tiles - first);
-}
+// The tiles of one warp in order, for copies ahead: over batches, windows of K, parts (gate, up), units, its slice.
+struct Walk {
+  const u8* tile;  // this lane's part of it
+  int left, length, skip;  // tiles of the slice to come; all of them; bytes from its end to the next unit's slice
+  int unit, units;         // of this batch; units is 0 at the end of all
+  int batch, window, part;
+};
 
-// Goes to the first row tile of this or a later window or batch that has work for this warp.
-__device__ __forceinline__ void open_window(const MatvecArguments& a, const Share& s, Walk& w) {
+// Goes to the next part that has work for this warp.
+__device__ __forceinline__ void next_part(const MatvecArguments& a, const Share& s, Walk& w, int lane) {
   for (;;) {
-    if (w.batch * a.batch_units >= s.unit_count) {
-      w.tile = nullptr;
+    if (++w.part == parts_of(a)) {
+      w.part = 0;
+      if (++w.window == a.windows) w.window = 0, w.batch++;
+    }
+    const int slice = w.window * a.window_slices + s.slice;
+    w.unit = s.unit;
+    w.units = max(0, units_of_batch(a, s, w.batch));
+    if (!w.units) return;
+    if (slice < a.slices && w.unit < w.units) {
+      const int row_tile = s.first_unit + w.batch * a.batch_units + w.unit + w.part * a.units;
+      const int first = slice * a.slice_tiles;
+      w.left = w.length = min(a.slice_tiles, a.tiles - first);
+      w.skip = (a.units_at_once * a.tiles - w.length) * Weights::BYTES;
+      w.tile = a.weights + ((i64)row_tile * a.tiles + first) * Weights::BYTES + lane * 16;
       return;
     }
-    w.item = s.item;
-    if (w.window * a.window_slices + s.slice < a.slices && w.item < items_of_batch(a, s, w.batch)) break;
-    if (++w.window == a.windows) w.window = 0, w.batch++;
   }
-  open_item(a, s, w);
 }
 
-__device__ __forceinline__ void advance(const MatvecArguments& a, const Share& s, Walk& w) {
-  if (!w.tile) return;
-  if (--w.left > 0) {
-    w.tile += Weights::BYTES;
-    return;
+__device__ __forceinline__ void advance(const MatvecArguments& a, const Share& s, Walk& w, int lane) {
+  w.tile += Weights::BYTES;
+  if (--w.left == 0) {
+    w.left = w.length;
+    w.tile += w.skip;
+    w.unit += a.units_at_once;
+    if (w.unit >= w.units) next_part(a, s, w, lane);
   }
-  w.item += a.items_at_once;
-  if (w.item < items_of_batch(a, s, w.batch)) return open_item(a, s, w);
-  if (++w.window == a.windows) w.window = 0, w.batch++;
-  open_window(a, s, w);
 }
 
 // Adds a tile's product with x to the sums of rows g and g + 8.
@@ -276,20 +281,30 @@ __device__ __forceinline__ float add_slices(const float* partials, int count, fl
   return sum;
 }
 
+// Times of the parts of a block, for measuring: `bias` is where they go.
+#ifdef PROFILE
+#define STAMP(i) \
+  if (threadIdx.x == 0) ((i64*)a.bias)[blockIdx.x * 8 + (i)] = clock64()
+#else
+#define STAMP(i)
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __grid_constant__ MatvecArguments a) {
   extern __shared__ __align__(128) u8 memory[];
   let_next_start();
+  STAMP(0);
   const int lane = threadIdx.x % WARP, warp = __shfl_sync(0xffffffffu, threadIdx.x / WARP, 0);
 
   Share share;
-  share.first_unit = (int)((i64)a.units * blockIdx.x / gridDim.x);
-  share.unit_count = (int)((i64)a.units * (blockIdx.x + 1) / gridDim.x) - share.first_unit;
-  share.item = warp / a.window_slices;
-  share.slice = share.item < a.items_at_once ? warp - share.item * a.window_slices : a.slices;  // idle: no such slice
+  const u32 even = (u32)a.units / gridDim.x, more = (u32)a.units % gridDim.x;  // the first `more` blocks take one more
+  share.first_unit = blockIdx.x * even + min(blockIdx.x, more);
+  share.unit_count = even + (blockIdx.x < more);
+  share.unit = warp / a.window_slices;
+  share.slice = share.unit < a.units_at_once ? warp - share.unit * a.window_slices : a.slices;  // idle: no such slice
 
   Shared shared;
   const int window_tiles = a.window_slices * a.slice_tiles;
-  u8* free = memory + WARPS * STAGES * Ring::SLOT_BYTES + WARPS * Ring::BARRIER_BYTES;
+  u8* free = memory + WARPS * Ring::RING_BYTES;
   shared.digits = free, free += window_tiles * X_TILE_BYTES;
   shared.zeros = free, free += GROUPS > 1 ? X_TILE_BYTES : 0;
   shared.scales = (float*)free, free += window_tiles * TOKENS * 4;
@@ -299,15 +314,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   shared.partials = (float*)free;
 
   Ring ring;
-  ring.open(memory + warp * STAGES * Ring::SLOT_BYTES,
-            (u64*)(memory + WARPS * STAGES * Ring::SLOT_BYTES + warp * Ring::BARRIER_BYTES), lane);
+  ring.open(memory + warp * Ring::RING_BYTES);
   Walk ahead;
-  ahead.batch = ahead.window = 0;
-  open_window(a, share, ahead);
+  ahead.batch = ahead.window = 0, ahead.part = -1;
+  next_part(a, share, ahead, lane);
 #pragma unroll 1
   for (int i = 0; i < Ring::AHEAD; i++) {
-    ring.start(ahead.tile);
-    advance(a, share, ahead);
+    ring.start(i * Weights::BYTES, ahead.tile, ahead.units > 0, lane);
+    if (ahead.units > 0) advance(a, share, ahead, lane);
   }
   if (a.norm)
     for (int i = threadIdx.x * 32; i < a.columns; i += THREADS * 32) fetch_to_l2(a.norm + i);
@@ -320,16 +334,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   const u8* b = own ? shared.digits + g / (2 * GROUPS) % USED_TOKENS * 128 + g % 2 * 64 + t * 16 : shared.zeros;
   const int b_stride = own ? X_TILE_BYTES : 0;
 
+#ifdef PROFILE
+  const float* bias = nullptr;
+#else
+  const float* bias = a.bias;
+#endif
+
   // This thread's output of each batch.
   const int row = threadIdx.x % TILE_ROWS, token = threadIdx.x / TILE_ROWS % TOKENS;
   const int unit_in_batch = threadIdx.x / (TILE_ROWS * TOKENS);
   const bool gated = a.epilogue == GATED;
-  const int parts = gated ? 2 : 1;
+  const int parts = parts_of(a);
   const int out_rows = gated ? a.units * TILE_ROWS : a.rows;
   const int item_floats = a.window_slices * TOKENS * TILE_ROWS;
   const int buffer_floats = a.batch_units * parts * item_floats;
 
+  STAMP(1);
   wait_for_previous();
+  STAMP(2);
 
   int buffer = 0;
   for (int batch = 0; batch * a.batch_units < share.unit_count; batch++) {
@@ -340,7 +362,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
     float first = 0, second = 0, added = 0;
     if (writes) {  // early: memory answers while the weights are multiplied
       if (a.epilogue == ADD) added = load_fresh_1(a.residual + out_index);
-      if (a.bias && a.epilogue != GATED) added = __fadd_rn(added, a.bias[out_row]);
+      if (bias && a.epilogue != GATED) added = __fadd_rn(added, bias[out_row]);
     }
     for (int window = 0; window < a.windows; window++) {
       const int first_slice = window * a.window_slices, first_tile = first_slice * a.slice_tiles;
@@ -350,6 +372,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
         if (a.norm) quantize<true, TOKENS == 1 ? 4 : 2>(a, shared, first_tile, count, warp, lane);
         else quantize<false, TOKENS == 1 ? 8 : 4>(a, shared, first_tile, count, warp, lane);
         __syncthreads();
+        STAMP(3);
         if (a.norm && batch == 0 && window == a.windows - 1 && warp < a.tokens) {
           float sum = 0;
           for (int i = lane; i < a.tiles; i += WARP) sum += shared.squares[i * TOKENS + warp];
@@ -360,21 +383,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
       float* partials = shared.partials + buffer * buffer_floats;
       if (share.slice < slices) {
         const int start = share.slice * a.slice_tiles;  // in the window
-        const int end = min(start + a.slice_tiles, a.tiles - first_tile);
-        const int items = items_of_batch(a, share, batch);
-        for (int item = share.item; item < items; item += a.items_at_once) {
-          float acc[SETS][2] = {};
-          for (int tile = start; tile < end; tile++) {
-            const u8* weights = ring.take();
-            ring.start(ahead.tile);
-            advance(a, share, ahead);
-            multiply(weights, b + tile * b_stride, shared.scales + tile * TOKENS, shared.sums + tile * TOKENS * GROUPS,
-                     lane, acc);
+        const int count = min(a.slice_tiles, a.tiles - first_tile - start);
+        const int units = units_of_batch(a, share, batch);
+        for (int part = 0; part < parts; part++) {
+          float* to = partials + (share.unit * parts + part) * item_floats + share.slice * TOKENS * TILE_ROWS;
+          for (int unit = share.unit; unit < units; unit += a.units_at_once) {
+            float acc[SETS][2] = {};
+            const u8* x = b + start * b_stride;
+            const float* scales = shared.scales + start * TOKENS;
+            const float* sums = shared.sums + start * TOKENS * GROUPS;
+            for (int tile = 0; tile < count; tile++) {
+              const u8* weights = ring.take();
+              ring.start(ring.before, ahead.tile, ahead.units > 0, lane);
+              if (ahead.units > 0) advance(a, share, ahead, lane);
+              multiply(weights, x, scales, sums, lane, acc);
+              ring.step();
+              x += b_stride, scales += TOKENS, sums += TOKENS * GROUPS;
+            }
+            write_partials(to, acc, lane);
+            to += a.units_at_once * parts * item_floats;
           }
-          write_partials(partials + item * item_floats + share.slice * TOKENS * TILE_ROWS, acc, lane);
         }
       }
+      STAMP(4);
       __syncthreads();
+      STAMP(5);
       if (writes) {
         const float* from = partials + unit_in_batch * parts * item_floats + token * TILE_ROWS + row;
         first = add_slices(from, slices, first);
@@ -388,11 +421,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
       second = __fmul_rn(second, shared.inverse_rms[token]);
     }
     if (a.epilogue == GATED) {
-      if (a.bias) first = __fadd_rn(first, a.bias[out_row]), second = __fadd_rn(second, a.bias[out_rows + out_row]);
+      if (bias) first = __fadd_rn(first, bias[out_row]), second = __fadd_rn(second, bias[out_rows + out_row]);
       first = first / (1.0f + expf(-first)) * second;
     } else {
       first = __fadd_rn(first, added);
     }
     a.out[out_index] = first;
+    STAMP(6);
+#ifdef PROFILE
+    if (threadIdx.x == 0) {
+      u32 sm;
+      asm("mov.u32 %0, %smid;" : "=r"(sm));
+      ((i64*)a.bias)[blockIdx.x * 8 + 7] = sm;
+    }
+#endif
   }
 }
