@@ -75,14 +75,17 @@ struct Scores {
   const float* logits;
   const u32* seen;
   float penalty, best, reach;
-  double temperature, base, top_score;
+  double per_temperature, base, top_score;
 
   __device__ __forceinline__ float value(int i) const { return penalize(logits[i], i); }
   __device__ __forceinline__ float penalize(float v, int i) const {
     if (penalty != 1.0f && seen[i / 32] >> i % 32 & 1) v = v > 0.0f ? __fdiv_rn(v, penalty) : __fmul_rn(v, penalty);
     return v + 0.0f;  // minus zero equals zero
   }
-  __device__ __forceinline__ double score(float v) const { return __dsub_rn(__ddiv_rn((double)v, temperature), base); }
+  // A product where the oracle divides: small GPUs have few units for float64, and it is off by one rounding at most.
+  __device__ __forceinline__ double score(float v) const {
+    return __dsub_rn(__dmul_rn((double)v, per_temperature), base);
+  }
   // 0 where top-k drops it or nothing is left of it. Scores are equal only where distances in float32 are, too.
   __device__ __forceinline__ double weight(float v) const {
     const float distance = best - v;
@@ -159,7 +162,7 @@ __device__ __forceinline__ void find_bin(Shared& s, const Histogram& h, u64 befo
 template <bool weights>
 __device__ u32 find_threshold(Team& team, Shared& s, const Scores& scores, const SampleArguments& a, int begin,
                               int end) {
-  const float scale = weights ? FIRST_BINS / (float)scores.temperature : FIRST_BINS;
+  const float scale = weights ? FIRST_BINS * (float)scores.per_temperature : FIRST_BINS;
   u32 low = 0, high = 0xffffffffu;
   int shift = 0;
   u64 before = 0, goal = s.params.top_k;
