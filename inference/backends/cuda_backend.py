@@ -175,7 +175,7 @@ class CudaBackend:
         """
         cuda_plan.check_shape(spec, HEAD_DIMS)
         formats, table = cuda_plan.model_formats(tensors)
-        self._variants = needed_variants(formats, table, spec.head_dim, self.gpu.shared_bytes_per_block)
+        self._variants = needed_variants(self.gpu, spec, formats, table)
         return cuda_plan.model_bytes(spec, tensors)
 
     def planned_weight_bytes(self, kind: str, shape: tuple[int, ...]) -> int:
