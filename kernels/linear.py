@@ -84,10 +84,10 @@ class Linear:
         plan = matvec.plan(matrix.format, *shape, variant, epilogue, bool(norm), build, limit, self._sm_count)
         arguments = matvec.MatvecArguments(
             x, matrix.pointer, matrix.bias_pointer, norm, residual, out, eps, matrix.rows, matrix.columns, tokens,
-            matvec.EPILOGUES.index(epilogue), plan.tiles, plan.units, plan.slices, plan.slice_tiles, plan.windows,
-            plan.window_slices, plan.batch_units, plan.units_at_once,
+            plan.tiles, plan.units, plan.slices, plan.slice_tiles, plan.windows, plan.window_slices, plan.batch_units,
+            plan.units_at_once, plan.block_units, plan.more_blocks,
         )  # fmt: skip
-        defines = matvec.defines(matrix.format, variant, build)
+        defines = matvec.defines(matrix.format, variant, build, epilogue, bool(norm), plan.windows > 1)
         contract_of("matvec.cu", "matvec").check(arguments, defines)
         kernel = self._device.kernel("matvec.cu", "matvec", **defines)
         kernel.launch(arguments, plan.grid, build.warps * 32, plan.shared_bytes, self._stream)

@@ -30,8 +30,9 @@ class MatvecArguments(ctypes.Structure):
     _fields_ = [
         ("x", c_uint64), ("weights", c_uint64), ("bias", c_uint64), ("norm", c_uint64), ("residual", c_uint64),
         ("out", c_uint64), ("eps", c_float), ("rows", c_int), ("columns", c_int), ("tokens", c_int),
-        ("epilogue", c_int), ("tiles", c_int), ("units", c_int), ("slices", c_int), ("slice_tiles", c_int),
+        ("tiles", c_int), ("units", c_int), ("slices", c_int), ("slice_tiles", c_int),
         ("windows", c_int), ("window_slices", c_int), ("batch_units", c_int), ("units_at_once", c_int),
+        ("block_units", c_int), ("more_blocks", c_int),
     ]  # fmt: skip
 
 
@@ -47,7 +48,7 @@ class Build:
         """The measured choice for a GPU whose blocks may have so much shared memory."""
         if shared_bytes_per_block < 96 << 10:  # sm_75: copies are not asynchronous there, more slots gain nothing
             return cls(8, 2)
-        budget = 84 << 10 if shared_bytes_per_block > 160 << 10 else 56 << 10
+        budget = 68 << 10 if shared_bytes_per_block > 160 << 10 else 56 << 10
         warps = 16 if 2 * 16 * of_format.tile_bytes <= budget else 8
         return cls(warps, max(2, min(8, budget // (warps * of_format.tile_bytes))))
 
@@ -69,6 +70,8 @@ class Plan:
     window_slices: int
     batch_units: int
     units_at_once: int
+    block_units: int
+    more_blocks: int
     shared_bytes: int
     grid: int
 
@@ -102,15 +105,17 @@ def plan(
     units = -(-rows // TILE_ROWS) // parts
     slice_tiles = min(-(-tiles // build.warps), _MOST_SLICE_TILES[build.warps])
     slices = -(-tiles // slice_tiles)
-    grid = min(units, sm_count)
+    # A block for each SM, or a smaller grid where many would idle.
+    grid = sm_count if 2 * units > sm_count else units
+    block_units, more_blocks = divmod(units, grid)
     ring = build.warps * build.stages * of_format.tile_bytes
     for windows in range(-(-slices // build.warps), slices + 1):
         window_slices = -(-slices // windows)
         units_at_once = build.warps // window_slices
         item_bytes = window_slices * TILE_ROWS * tokens * 4
-        fixed = ring + window_slices * slice_tiles * _x_tile_bytes(of_format, tokens) + tokens * 4
+        fixed = ring + window_slices * slice_tiles * _x_tile_bytes(of_format, tokens)
         fixed += 2 * TILE_COLUMNS * tokens if of_format.groups > 1 else 0
-        fixed += tiles * tokens * 4 if norm else 0
+        fixed += -(-tiles // 4) * 4 * tokens * 4 if norm else 0
         least = min(units_at_once, 2 * build.warps // tokens)
         most = max(least, min(_MOST_UNITS, -(-units // grid), _PARTIAL_BYTES // (2 * parts * item_bytes)))
         most = min(most, 2 * build.warps // tokens)  # a thread for each output of a batch
@@ -118,16 +123,19 @@ def plan(
             shared = fixed + 2 * batch_units * parts * item_bytes
             if shared <= limit:
                 return Plan(tiles, units, slices, slice_tiles, -(-slices // window_slices), window_slices, batch_units,
-                            units_at_once, shared, grid)  # fmt: skip
+                            units_at_once, block_units, more_blocks, shared, grid)  # fmt: skip
     raise ContractError(
         f"A product of {columns} columns with {tokens} tokens in {of_format.name} takes {shared} bytes of shared memory"
         f" even in slices; a block of this GPU has {limit}."
     )
 
 
-def defines(of_format: QuantFormat, tokens: int, build: Build) -> dict[str, int]:
+def defines(
+    of_format: QuantFormat, tokens: int, build: Build, epilogue: str, norm: bool, windowed: bool
+) -> dict[str, int]:
     """The macros of a variant of cuda/matvec.cu."""
     return {
         "BITS": of_format.bits, "GROUP": of_format.group_size, "MINIMA": int(not of_format.symmetric),
         "TOKENS": tokens, "WARPS": build.warps, "STAGES": build.stages,
+        "EPILOGUE": EPILOGUES.index(epilogue), "NORM": int(norm), "WINDOWED": int(windowed),
     }  # fmt: skip

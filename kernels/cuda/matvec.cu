@@ -1,14 +1,16 @@
 // Computes: y = W x for up to 8 tokens at once, W quantized; x optionally normalized, y with bias, residual or SiLU gate
-// Arguments: x, weights, bias, norm, residual, out, eps, rows, columns, tokens, epilogue, tiles, units, slices,
-//   slice_tiles, windows, window_slices, batch_units, units_at_once
-// Requires: 1 <= tokens <= TOKENS; rows >= 1; 4 <= columns <= 65536; columns % 4 == 0; 0 <= epilogue <= 2;
-//   epilogue != 2 or rows % 32 == 0; epilogue != 1 or residual != 0; x % 16 == 0; weights % 16 == 0; norm % 16 == 0;
-//   out != 0; tiles == (columns + 127) // 128; units == (rows + 15) // 16 // (1 + epilogue // 2);
-//   slice_tiles >= 1; slices == (tiles + slice_tiles - 1) // slice_tiles;
+// Arguments: x, weights, bias, norm, residual, out, eps, rows, columns, tokens, tiles, units, slices, slice_tiles, windows,
+//   window_slices, batch_units, units_at_once, block_units, more_blocks
+// Requires: 1 <= tokens <= TOKENS; rows >= 1; 4 <= columns <= 65536; columns % 4 == 0; tokens * rows < 2 ** 31;
+//   EPILOGUE != 2 or rows % 32 == 0; EPILOGUE != 1 or residual != 0; NORM == 0 or norm != 0; x % 16 == 0;
+//   weights % 16 == 0; norm % 16 == 0; out != 0; tiles == (columns + 127) // 128;
+//   units == (rows + 15) // 16 // (1 + EPILOGUE // 2); units * (1 + EPILOGUE // 2) * tiles < 2 ** 31;
+//   slice_tiles >= 1; slices == (tiles + slice_tiles - 1) // slice_tiles; windows == 1 or WINDOWED == 1;
 //   windows * window_slices >= slices; 1 <= window_slices <= WARPS; units_at_once == WARPS // window_slices;
-//   batch_units >= 1; batch_units * 16 * TOKENS <= 32 * WARPS
-// Launch: at most a block for each row tile (pair of row tiles where gated), 32 * WARPS threads, shared memory as
-//   kernels/linear.py plans it; each block takes an even share of the row tiles
+//   batch_units >= 1; batch_units * 16 * TOKENS <= 32 * WARPS; block_units >= 0; more_blocks >= 0;
+//   block_units + more_blocks >= 1
+// Launch: grid (units - more_blocks) / block_units, or any more than more_blocks and up to twice that where block_units
+//   is 0; 32 * WARPS threads; shared memory as kernels/matvec.py plans it
 // Numerics: x as two int8 digits with a float32 scale for each 128 columns; int32 sums inside a group of weights, float32
 //   sums over groups in an order that depends on `columns` alone, so a token's result is bitwise the same for every
 //   TOKENS, any neighbours and any grid; |sum of a group| <= 128 * 32639 * 128 < 2^30
@@ -24,16 +26,19 @@
 #define MINIMA 0
 #define TOKENS 1
 #endif
+#ifndef EPILOGUE
+#define EPILOGUE 0  // STORE
+#define NORM 0      // x is normalized first
+#define WINDOWED 0  // x of all of K does not fit into shared memory
+#endif
 #ifndef WARPS
 #define WARPS 16
-#endif
-#ifndef STAGES
 #define STAGES 4
 #endif
 #ifndef RESIDENT
 // Two blocks of 512 threads share an SM, so that the next kernel can start beside this one; where a lane holds many sums
 // they need more registers than that leaves.
-#define RESIDENT (TOKENS * (128 / GROUP) > 8 ? 16 / WARPS : 32 / WARPS)
+#define RESIDENT (TOKENS * (128 / GROUP) >= 8 ? 16 / WARPS : 32 / WARPS)
 #endif
 
 #define THREADS (WARPS * WARP)
@@ -45,22 +50,24 @@ struct MatvecArguments {
   const float* x;         // (tokens, columns)
   const u8* weights;      // tiles
   const float* bias;      // (rows,) or null
-  const float* norm;      // (columns,) or null: RMSNorm of x with these weights
+  const float* norm;      // (columns,): RMSNorm of x with these weights, for NORM
   const float* residual;  // like out, for ADD; may be out itself
   float* out;             // (tokens, rows), GATED: (tokens, rows / 2)
   float eps;
-  int rows, columns, tokens, epilogue;
-  // The plan, kernels/linear.py. K is cut into slices, each summed by one warp; x of a window of slices lies in shared
+  int rows, columns, tokens;
+  // The plan, kernels/matvec.py. K is cut into slices, each summed by one warp; x of a window of slices lies in shared
   // memory at a time; a unit is a row tile, a pair of them where GATED; a batch of units is summed between two barriers.
   int tiles, units;          // along K; along the rows
   int slices, slice_tiles;   // of K; tiles of a slice
   int windows, window_slices;
   int batch_units, units_at_once;  // the latter: WARPS / window_slices
+  int block_units, more_blocks;    // units of a block; so many blocks take one more
 };
 
 typedef Tile<BITS, GROUP, MINIMA != 0> Weights;
 typedef TileRing<Weights::BYTES, STAGES> Ring;
 
+constexpr int PARTS = EPILOGUE == GATED ? 2 : 1;
 constexpr int GROUPS = Weights::GROUPS;
 // The 8 columns of operand b are (token, group, digit): a lane holds x of its own group only and zeros for the others,
 // so each column of the product sums one group.
@@ -68,16 +75,18 @@ constexpr int SET_TOKENS = 4 / GROUPS;
 constexpr int SETS = (TOKENS + SET_TOKENS - 1) / SET_TOKENS;
 constexpr int USED_TOKENS = TOKENS < SET_TOKENS ? TOKENS : SET_TOKENS;
 constexpr int X_TILE_BYTES = TILE_COLUMNS * 2 * TOKENS;  // [part 2][token][digit 2][t 4][16]
+// What a warp loads of x before it quantizes any of it.
+constexpr int ROUND_TOKENS = TOKENS < 4 ? TOKENS : 4;
+constexpr int ROUND_TILES = TOKENS == 1 ? (NORM ? 2 : 5) : TOKENS == 2 ? (NORM ? 1 : 2) : 1;
 
 // What lies in shared memory behind the rings.
 struct Shared {
-  u8* digits;         // (window tiles, X_TILE_BYTES)
-  u8* zeros;          // X_TILE_BYTES where GROUPS > 1
-  float* scales;      // (window tiles, TOKENS), times the unit of the codes
-  float* sums;        // (window tiles, TOKENS, GROUPS) where MINIMA: sum of x
-  float* squares;     // (tiles, TOKENS)
-  float* inverse_rms; // (TOKENS)
-  float* partials;    // [2][unit][part][slice][token][16 rows]
+  u8* digits;       // (window tiles, X_TILE_BYTES)
+  u8* zeros;        // X_TILE_BYTES where GROUPS > 1
+  float* scales;    // (window tiles, TOKENS), times the unit of the codes
+  float* sums;      // (window tiles, TOKENS, GROUPS) where MINIMA: sum of x
+  float* squares;   // (TOKENS, tiles up to a multiple of 4) where NORM: of the elements of x
+  float* partials;  // [2][unit][part][slice][token][16 rows]
 };
 
 __device__ __forceinline__ float4 load_fresh(const float* p) {
@@ -90,7 +99,6 @@ __device__ __forceinline__ float load_fresh_1(const float* p) {
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");
   return v;
 }
-__device__ __forceinline__ void fetch_to_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 // The largest of values that are not negative: their bits are ordered like integers.
 __device__ __forceinline__ float warp_max_positive(float v) {
@@ -110,14 +118,23 @@ __device__ __forceinline__ float reciprocal(float v) {
   return r;
 }
 
+// Added to a float of less than 2^22, leaves the nearest integer in the low bits.
+#define ROUNDER 12582912.0f
+#define ROUNDER_BITS 0x4b400000
+
 // Four columns of a lane as digits: byte i of each word belongs to column i. Returns their sum.
 __device__ __forceinline__ int pack_digits(float4 v, float inverse, u32& high, u32& low) {
-  const int q0 = __float2int_rn(v.x * inverse), q1 = __float2int_rn(v.y * inverse);
-  const int q2 = __float2int_rn(v.z * inverse), q3 = __float2int_rn(v.w * inverse);
+  const int q0 = __float_as_int(__fmaf_rn(v.x, inverse, ROUNDER)), q1 = __float_as_int(__fmaf_rn(v.y, inverse, ROUNDER));
+  const int q2 = __float_as_int(__fmaf_rn(v.z, inverse, ROUNDER)), q3 = __float_as_int(__fmaf_rn(v.w, inverse, ROUNDER));
   // The low digit is the low byte as it is; the high one is the next byte once the low one is rounded away.
   low = __byte_perm(__byte_perm(q0, q1, 0x0040), __byte_perm(q2, q3, 0x0040), 0x5410);
   high = __byte_perm(__byte_perm(q0 + 128, q1 + 128, 0x0051), __byte_perm(q2 + 128, q3 + 128, 0x0051), 0x5410);
-  return q0 + q1 + q2 + q3;
+  return (int)((u32)q0 + (u32)q1 + (u32)q2 + (u32)q3 - 4u * ROUNDER_BITS);
+}
+
+// Where a lane writes x: its columns 4 lane.. of a tile belong to operand lane t = lane / 8.
+__device__ __forceinline__ int lane_place(int lane) {
+  return lane / 4 % 2 * TOKENS * 128 + lane / 8 * 16 + lane % 4 * 4;
 }
 
 __device__ __forceinline__ void write_x(const Shared& shared, int tile, int token, float4 v, int lane) {
@@ -127,7 +144,7 @@ __device__ __forceinline__ void write_x(const Shared& shared, int tile, int toke
   const float scale = largest * (1.0f / LARGEST_VALUE);
   u32 high, low;
   int sum = pack_digits(v, inverse, high, low);
-  u8* to = shared.digits + tile * X_TILE_BYTES + (lane / 4 % 2 * TOKENS + token) * 128 + lane / 8 * 16 + lane % 4 * 4;
+  u8* to = shared.digits + tile * X_TILE_BYTES + token * 128 + lane_place(lane);
   *(u32*)to = high;
   *(u32*)(to + 64) = low;
   if (lane == 0) shared.scales[tile * TOKENS + token] = scale * Weights::CODE_UNIT;
@@ -139,34 +156,69 @@ __device__ __forceinline__ void write_x(const Shared& shared, int tile, int toke
   }
 }
 
-// Quantizes tiles first .. first + count - 1 of all tokens. RMSNorm scales a token as a whole: its squares are summed
-// here and 1 / rms multiplies the result.
-template <bool NORM, int AT_ONCE>
-__device__ __forceinline__ void quantize(const MatvecArguments& a, const Shared& shared, int first, int count, int warp,
-                                         int lane) {
-  const int pairs = count * a.tokens;
-  for (int base = warp; base < pairs; base += WARPS * AT_ONCE) {
-    float4 x[AT_ONCE], weight[AT_ONCE];
+// A warp's part of x on its way from memory to shared memory: tiles warp, warp + WARPS, ... of a window.
+struct Input {
+  float4 x[ROUND_TILES][ROUND_TOKENS], norm[ROUND_TILES];
+
+  __device__ __forceinline__ bool has(const MatvecArguments& a, int first, int count, int tile, int i, int lane) const {
+    return tile + i * WARPS < count && (first + tile + i * WARPS) * TILE_COLUMNS + lane * 4 < a.columns;
+  }
+  __device__ __forceinline__ void load_norm(const MatvecArguments& a, int first, int count, int tile, int lane) {
+    const float* from = a.norm + (first + tile) * TILE_COLUMNS + lane * 4;
 #pragma unroll
-    for (int i = 0; i < AT_ONCE; i++) {
-      const int pair = base + i * WARPS, token = TOKENS == 1 ? 0 : pair / count;
-      const int column = (first + pair - token * count) * TILE_COLUMNS + lane * 4;
-      const bool there = pair < pairs && column < a.columns;
-      x[i] = there ? load_fresh(a.x + (i64)token * a.columns + column) : make_float4(0, 0, 0, 0);
-      if (NORM) weight[i] = there ? *(const float4*)(a.norm + column) : make_float4(0, 0, 0, 0);
-    }
+    for (int i = 0; i < ROUND_TILES; i++)
+      norm[i] = has(a, first, count, tile, i, lane) ? *(const float4*)(from + i * WARPS * TILE_COLUMNS)
+                                                    : make_float4(0, 0, 0, 0);
+  }
+  // Where this lane's part begins.
+  static __device__ __forceinline__ const float* part(const MatvecArguments& a, int first, int tile, int token, int lane) {
+    return a.x + (token * a.columns + (first + tile) * TILE_COLUMNS + lane * 4);
+  }
+  __device__ __forceinline__ void load(const MatvecArguments& a, const float* from, int first, int count, int tile,
+                                       int token, int lane) {
 #pragma unroll
-    for (int i = 0; i < AT_ONCE; i++) {
-      const int pair = base + i * WARPS, token = TOKENS == 1 ? 0 : pair / count, tile = pair - token * count;
-      if (pair >= pairs) break;
-      if (NORM) {
-        const float squares = warp_sum(
-            __fmaf_rn(x[i].x, x[i].x, __fmaf_rn(x[i].y, x[i].y, __fmaf_rn(x[i].z, x[i].z, x[i].w * x[i].w))));
-        if (lane == 0) shared.squares[(first + tile) * TOKENS + token] = squares;
-        x[i].x *= weight[i].x, x[i].y *= weight[i].y, x[i].z *= weight[i].z, x[i].w *= weight[i].w;
+    for (int i = 0; i < ROUND_TILES; i++)
+#pragma unroll
+      for (int j = 0; j < ROUND_TOKENS; j++)
+        x[i][j] = has(a, first, count, tile, i, lane) && token + j < a.tokens
+                      ? load_fresh(from + i * WARPS * TILE_COLUMNS + j * a.columns)
+                      : make_float4(0, 0, 0, 0);
+  }
+  __device__ __forceinline__ void write(const MatvecArguments& a, const Shared& shared, int first, int count, int tile,
+                                        int token, int lane) const {
+#pragma unroll
+    for (int i = 0; i < ROUND_TILES; i++) {
+      if (tile + i * WARPS >= count) break;
+#pragma unroll
+      for (int j = 0; j < ROUND_TOKENS; j++) {
+        float4 v = x[i][j];
+        float squares = v.w * v.w;
+        if (NORM) {
+          squares = __fmaf_rn(v.x, v.x, __fmaf_rn(v.y, v.y, __fmaf_rn(v.z, v.z, squares)));
+          v.x *= norm[i].x, v.y *= norm[i].y, v.z *= norm[i].z, v.w *= norm[i].w;
+        }
+        write_x(shared, tile + i * WARPS, token + j, v, lane);
+        if (NORM) {
+          squares = warp_sum(squares);
+          if (lane == 0) shared.squares[(token + j) * ((a.tiles + 3) & ~3) + first + tile + i * WARPS] = squares;
+        }
       }
-      write_x(shared, tile, token, x[i], lane);
     }
+  }
+};
+
+// Quantizes the rest of a window, of which `input` has loaded the first round. RMSNorm scales a token as a whole: its
+// squares are summed here, and 1 / rms multiplies the result.
+__device__ __forceinline__ void quantize(const MatvecArguments& a, const Shared& shared, Input& input, int first,
+                                         int count, int warp, int lane) {
+  int tile = warp, token = 0;
+  for (;;) {
+    input.write(a, shared, first, count, tile, token, lane);
+    token += ROUND_TOKENS;
+    if (TOKENS <= ROUND_TOKENS || token >= a.tokens) token = 0, tile += WARPS * ROUND_TILES;
+    if (tile >= count) return;
+    if (NORM && token == 0) input.load_norm(a, first, count, tile, lane);
+    input.load(a, Input::part(a, first, tile, token, lane), first, count, tile, token, lane);
   }
 }
 
@@ -179,7 +231,6 @@ struct Share {
 __device__ __forceinline__ int units_of_batch(const MatvecArguments& a, const Share& s, int batch) {
   return min(a.batch_units, s.unit_count - batch * a.batch_units);
 }
-__device__ __forceinline__ int parts_of(const MatvecArguments& a) { return a.epilogue == GATED ? 2 : 1; }
 
 // The tiles of one warp in order, for copies ahead: over batches, windows of K, parts (gate, up), units, its slice.
 struct Walk {
@@ -192,9 +243,9 @@ struct Walk {
 // Goes to the next part that has work for this warp.
 __device__ __forceinline__ void next_part(const MatvecArguments& a, const Share& s, Walk& w, int lane) {
   for (;;) {
-    if (++w.part == parts_of(a)) {
+    if (PARTS == 1 || ++w.part == PARTS) {
       w.part = 0;
-      if (++w.window == a.windows) w.window = 0, w.batch++;
+      if (!WINDOWED || ++w.window == a.windows) w.window = 0, w.batch++;
     }
     const int slice = w.window * a.window_slices + s.slice;
     w.unit = s.unit;
@@ -205,7 +256,7 @@ __device__ __forceinline__ void next_part(const MatvecArguments& a, const Share&
       const int first = slice * a.slice_tiles;
       w.left = w.length = min(a.slice_tiles, a.tiles - first);
       w.skip = (a.units_at_once * a.tiles - w.length) * Weights::BYTES;
-      w.tile = a.weights + ((i64)row_tile * a.tiles + first) * Weights::BYTES + lane * 16;
+      w.tile = a.weights + (i64)(row_tile * a.tiles + first) * Weights::BYTES + lane * 16;
       return;
     }
   }
@@ -221,19 +272,29 @@ __device__ __forceinline__ void advance(const MatvecArguments& a, const Share& s
   }
 }
 
-// Adds a tile's product with x to the sums of rows g and g + 8.
-__device__ __forceinline__ void multiply(const u8* tile, const u8* x, const float* scales, const float* sums, int lane,
-                                         float (&acc)[SETS][2]) {
-  const int g = lane / 4, t = lane % 4, group = t % GROUPS;
+// A lane's part of a tile in registers.
+struct Operand {
   LaneCodes<BITS> codes;
-  codes.read_shared(tile, lane);
-  const u16* weight_scales = (const u16*)(tile + Weights::CODE_BYTES) + group * TILE_ROWS + g;
-  const float scale_0 = half_to_float(weight_scales[0]), scale_1 = half_to_float(weight_scales[8]);
+  u32 scales[2], minima[2];  // float16, of rows g, g + 8
+
+  __device__ __forceinline__ void read(const u8* tile, int lane) {
+    codes.read_shared(tile, lane);
+    const u16* of_rows = (const u16*)(tile + Weights::CODE_BYTES) + lane % 4 % GROUPS * TILE_ROWS + lane / 4;
+    scales[0] = of_rows[0], scales[1] = of_rows[8];
+    if (MINIMA) minima[0] = of_rows[GROUPS * TILE_ROWS], minima[1] = of_rows[GROUPS * TILE_ROWS + 8];
+  }
+};
+
+// Adds a tile's product with x to the sums of rows g and g + 8.
+__device__ __forceinline__ void multiply(const Operand& weights, const u8* x, const float* scales, const float* sums,
+                                         int lane, float (&acc)[SETS][2]) {
+  const int t = lane % 4;
+  const float scale_0 = half_to_float((u16)weights.scales[0]), scale_1 = half_to_float((u16)weights.scales[1]);
   u32 operands[4][4];
-  codes.template decode<0>(operands[0]);
-  codes.template decode<1>(operands[1]);
-  codes.template decode<2>(operands[2]);
-  codes.template decode<3>(operands[3]);
+  weights.codes.template decode<0>(operands[0]);
+  weights.codes.template decode<1>(operands[1]);
+  weights.codes.template decode<2>(operands[2]);
+  weights.codes.template decode<3>(operands[3]);
 #pragma unroll
   for (int set = 0; set < SETS; set++) {
     if (SETS > 2 || BITS == 8) asm volatile("" ::: "memory");  // else x of all sets is loaded at once, and spilled
@@ -249,10 +310,9 @@ __device__ __forceinline__ void multiply(const u8* tile, const u8* x, const floa
     acc[set][0] = __fmaf_rn((float)(c[0] * 256 + c[1]), __fmul_rn(scale_0, x_scale), acc[set][0]);
     acc[set][1] = __fmaf_rn((float)(c[2] * 256 + c[3]), __fmul_rn(scale_1, x_scale), acc[set][1]);
     if (MINIMA) {
-      const float sum = sums[token * GROUPS + group];
-      const u16* minima = weight_scales + GROUPS * TILE_ROWS;
-      acc[set][0] = __fmaf_rn(half_to_float(minima[0]), sum, acc[set][0]);
-      acc[set][1] = __fmaf_rn(half_to_float(minima[8]), sum, acc[set][1]);
+      const float sum = sums[token * GROUPS + t % GROUPS];
+      acc[set][0] = __fmaf_rn(half_to_float((u16)weights.minima[0]), sum, acc[set][0]);
+      acc[set][1] = __fmaf_rn(half_to_float((u16)weights.minima[1]), sum, acc[set][1]);
     }
   }
 }
@@ -276,8 +336,9 @@ __device__ __forceinline__ void write_partials(float* partials, float (&acc)[SET
 }
 
 __device__ __forceinline__ float add_slices(const float* partials, int count, float sum) {
-#pragma unroll 8
-  for (int i = 0; i < count; i++) sum = __fadd_rn(sum, partials[i * TOKENS * TILE_ROWS]);
+#pragma unroll
+  for (int i = 0; i < WARPS; i++)
+    if (i < count) sum = __fadd_rn(sum, partials[i * TOKENS * TILE_ROWS]);
   return sum;
 }
 
@@ -296,37 +357,41 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   const int lane = threadIdx.x % WARP, warp = __shfl_sync(0xffffffffu, threadIdx.x / WARP, 0);
 
   Share share;
-  const u32 even = (u32)a.units / gridDim.x, more = (u32)a.units % gridDim.x;  // the first `more` blocks take one more
-  share.first_unit = blockIdx.x * even + min(blockIdx.x, more);
-  share.unit_count = even + (blockIdx.x < more);
+  share.first_unit = blockIdx.x * a.block_units + min(blockIdx.x, a.more_blocks);
+  share.unit_count = a.block_units + (blockIdx.x < a.more_blocks);
   share.unit = warp / a.window_slices;
   share.slice = share.unit < a.units_at_once ? warp - share.unit * a.window_slices : a.slices;  // idle: no such slice
-
-  Shared shared;
-  const int window_tiles = a.window_slices * a.slice_tiles;
-  u8* free = memory + WARPS * Ring::RING_BYTES;
-  shared.digits = free, free += window_tiles * X_TILE_BYTES;
-  shared.zeros = free, free += GROUPS > 1 ? X_TILE_BYTES : 0;
-  shared.scales = (float*)free, free += window_tiles * TOKENS * 4;
-  shared.sums = (float*)free, free += MINIMA ? window_tiles * TOKENS * GROUPS * 4 : 0;
-  shared.squares = (float*)free, free += a.norm ? a.tiles * TOKENS * 4 : 0;
-  shared.inverse_rms = (float*)free, free += TOKENS * 4;
-  shared.partials = (float*)free;
+  // Every SM has its block, so that the next kernel's blocks find the same room everywhere: those without work of their
+  // own repeat another's and write nothing.
+  const bool spare = share.unit_count == 0;
+  if (spare) share.first_unit = blockIdx.x - a.more_blocks, share.unit_count = 1;
 
   Ring ring;
   ring.open(memory + warp * Ring::RING_BYTES);
   Walk ahead;
-  ahead.batch = ahead.window = 0, ahead.part = -1;
+  ahead.batch = -1, ahead.window = WINDOWED ? a.windows - 1 : 0, ahead.part = PARTS - 1;
   next_part(a, share, ahead, lane);
 #pragma unroll 1
-  for (int i = 0; i < Ring::AHEAD; i++) {
+  for (int i = 0; i < STAGES; i++) {
     ring.start(i * Weights::BYTES, ahead.tile, ahead.units > 0, lane);
     if (ahead.units > 0) advance(a, share, ahead, lane);
   }
-  if (a.norm)
-    for (int i = threadIdx.x * 32; i < a.columns; i += THREADS * 32) fetch_to_l2(a.norm + i);
+
+  Shared shared;
+  const int window_tiles = a.window_slices * a.slice_tiles, padded_tiles = (a.tiles + 3) & ~3;
+  u8* free = memory + WARPS * Ring::RING_BYTES;
+  shared.digits = free, free += window_tiles * X_TILE_BYTES;
+  shared.zeros = free, free += GROUPS > 1 ? X_TILE_BYTES : 0;
+  shared.squares = (float*)free, free += NORM ? padded_tiles * TOKENS * 4 : 0;
+  shared.scales = (float*)free, free += window_tiles * TOKENS * 4;
+  shared.sums = (float*)free, free += MINIMA ? window_tiles * TOKENS * GROUPS * 4 : 0;
+  shared.partials = (float*)free;
   if (GROUPS > 1)
     for (int i = threadIdx.x; i < X_TILE_BYTES / 4; i += THREADS) ((u32*)shared.zeros)[i] = 0;
+  if (NORM && threadIdx.x < TOKENS * 4) {
+    const int token = threadIdx.x / 4, place = padded_tiles - 1 - threadIdx.x % 4;
+    if (place >= a.tiles) shared.squares[token * padded_tiles + place] = 0;
+  }
 
   // This lane's operand b: x of its own group of columns, zeros for the others.
   const int g = lane / 4, t = lane % 4;
@@ -343,65 +408,67 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   // This thread's output of each batch.
   const int row = threadIdx.x % TILE_ROWS, token = threadIdx.x / TILE_ROWS % TOKENS;
   const int unit_in_batch = threadIdx.x / (TILE_ROWS * TOKENS);
-  const bool gated = a.epilogue == GATED;
-  const int parts = parts_of(a);
-  const int out_rows = gated ? a.units * TILE_ROWS : a.rows;
+  const int out_rows = PARTS == 2 ? a.units * TILE_ROWS : a.rows;
   const int item_floats = a.window_slices * TOKENS * TILE_ROWS;
-  const int buffer_floats = a.batch_units * parts * item_floats;
+  const int buffer_floats = a.batch_units * PARTS * item_floats;
+  const float* from = shared.partials + unit_in_batch * PARTS * item_floats + token * TILE_ROWS + row;
+  int out_row = (share.first_unit + unit_in_batch) * TILE_ROWS + row;
 
+  Input input;
+  if (NORM) input.load_norm(a, 0, min(window_tiles, a.tiles), warp, lane);
+  const float* x_from = Input::part(a, 0, warp, 0, lane);
+  asm volatile("" : "+l"(x_from));  // computed here, not behind the wait
   STAMP(1);
   wait_for_previous();
   STAMP(2);
+  input.load(a, x_from, 0, min(window_tiles, a.tiles), warp, 0, lane);
 
+  Operand operand;
+  operand.read(ring.take(), lane);
+
+  float inverse_rms = 1;
   int buffer = 0;
-  for (int batch = 0; batch * a.batch_units < share.unit_count; batch++) {
-    const int out_row = (share.first_unit + batch * a.batch_units + unit_in_batch) * TILE_ROWS + row;
-    const bool writes = unit_in_batch < min(a.batch_units, share.unit_count - batch * a.batch_units) &&
-                        token < a.tokens && out_row < out_rows;
-    const i64 out_index = (i64)token * out_rows + out_row;
+  for (int batch = 0; batch * a.batch_units < share.unit_count; batch++, out_row += a.batch_units * TILE_ROWS) {
+    const int units = units_of_batch(a, share, batch);
+    const bool writes = unit_in_batch < units && token < a.tokens && out_row < out_rows && !spare;
     float first = 0, second = 0, added = 0;
-    if (writes) {  // early: memory answers while the weights are multiplied
-      if (a.epilogue == ADD) added = load_fresh_1(a.residual + out_index);
-      if (bias && a.epilogue != GATED) added = __fadd_rn(added, bias[out_row]);
-    }
-    for (int window = 0; window < a.windows; window++) {
+    if (writes && EPILOGUE == ADD) added = load_fresh_1(a.residual + (token * out_rows + out_row));  // early
+    for (int window = 0; window < (WINDOWED ? a.windows : 1); window++) {
       const int first_slice = window * a.window_slices, first_tile = first_slice * a.slice_tiles;
       const int slices = min(a.window_slices, a.slices - first_slice);
-      if (batch == 0 || a.windows > 1) {
+      if (WINDOWED || batch == 0) {
         const int count = min(window_tiles, a.tiles - first_tile);
-        if (a.norm) quantize<true, TOKENS == 1 ? 4 : 2>(a, shared, first_tile, count, warp, lane);
-        else quantize<false, TOKENS == 1 ? 8 : 4>(a, shared, first_tile, count, warp, lane);
+        if (WINDOWED && batch + window > 0) {
+          if (NORM) input.load_norm(a, first_tile, count, warp, lane);
+          input.load(a, Input::part(a, first_tile, warp, 0, lane), first_tile, count, warp, 0, lane);
+        }
+        quantize(a, shared, input, first_tile, count, warp, lane);
         __syncthreads();
         STAMP(3);
-        if (a.norm && batch == 0 && window == a.windows - 1 && warp < a.tokens) {
-          float sum = 0;
-          for (int i = lane; i < a.tiles; i += WARP) sum += shared.squares[i * TOKENS + warp];
-          sum = warp_sum(sum);
-          if (lane == 0) shared.inverse_rms[warp] = 1.0f / sqrtf(sum / (float)a.columns + a.eps);
-        }
       }
-      float* partials = shared.partials + buffer * buffer_floats;
       if (share.slice < slices) {
         const int start = share.slice * a.slice_tiles;  // in the window
         const int count = min(a.slice_tiles, a.tiles - first_tile - start);
-        const int units = units_of_batch(a, share, batch);
-        for (int part = 0; part < parts; part++) {
-          float* to = partials + (share.unit * parts + part) * item_floats + share.slice * TOKENS * TILE_ROWS;
+#pragma unroll 1
+        for (int part = 0; part < PARTS; part++) {
+          float* to = shared.partials + buffer * buffer_floats + (share.unit * PARTS + part) * item_floats +
+                      share.slice * TOKENS * TILE_ROWS;
+#pragma unroll 1
           for (int unit = share.unit; unit < units; unit += a.units_at_once) {
             float acc[SETS][2] = {};
             const u8* x = b + start * b_stride;
             const float* scales = shared.scales + start * TOKENS;
             const float* sums = shared.sums + start * TOKENS * GROUPS;
-            for (int tile = 0; tile < count; tile++) {
-              const u8* weights = ring.take();
-              ring.start(ring.before, ahead.tile, ahead.units > 0, lane);
+#pragma unroll 1
+            for (int tile = count; tile > 0; tile--) {
+              multiply(operand, x, scales, sums, lane, acc);
+              ring.refill(ahead.tile, ahead.units > 0, lane);
               if (ahead.units > 0) advance(a, share, ahead, lane);
-              multiply(weights, x, scales, sums, lane, acc);
-              ring.step();
+              operand.read(ring.take(), lane);
               x += b_stride, scales += TOKENS, sums += TOKENS * GROUPS;
             }
             write_partials(to, acc, lane);
-            to += a.units_at_once * parts * item_floats;
+            to += a.units_at_once * PARTS * item_floats;
           }
         }
       }
@@ -409,24 +476,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
       __syncthreads();
       STAMP(5);
       if (writes) {
-        const float* from = partials + unit_in_batch * parts * item_floats + token * TILE_ROWS + row;
-        first = add_slices(from, slices, first);
-        if (gated) second = add_slices(from + item_floats, slices, second);
+        first = add_slices(from + buffer * buffer_floats, slices, first);
+        if (PARTS == 2) second = add_slices(from + buffer * buffer_floats + item_floats, slices, second);
       }
       buffer ^= 1;
     }
     if (!writes) continue;
-    if (a.norm) {
-      first = __fmul_rn(first, shared.inverse_rms[token]);
-      second = __fmul_rn(second, shared.inverse_rms[token]);
+    if (NORM) {
+      if (batch == 0) {
+        float sum = 0;
+        for (int i = 0; i < padded_tiles; i += 4) {
+          const float4 squares = *(const float4*)(shared.squares + token * padded_tiles + i);
+          sum = __fadd_rn(sum, __fadd_rn(__fadd_rn(squares.x, squares.y), __fadd_rn(squares.z, squares.w)));
+        }
+        inverse_rms = 1.0f / sqrtf(sum / (float)a.columns + a.eps);
+      }
+      first = __fmul_rn(first, inverse_rms);
+      second = __fmul_rn(second, inverse_rms);
     }
-    if (a.epilogue == GATED) {
-      if (bias) first = __fadd_rn(first, bias[out_row]), second = __fadd_rn(second, bias[out_rows + out_row]);
+    if (bias) first = __fadd_rn(first, bias[out_row]);
+    if (EPILOGUE == GATED) {
+      if (bias) second = __fadd_rn(second, bias[out_rows + out_row]);
       first = first / (1.0f + expf(-first)) * second;
-    } else {
-      first = __fadd_rn(first, added);
     }
-    a.out[out_index] = first;
+    if (EPILOGUE == ADD) first = __fadd_rn(first, added);
+    a.out[token * out_rows + out_row] = first;
     STAMP(6);
 #ifdef PROFILE
     if (threadIdx.x == 0) {

@@ -1,7 +1,7 @@
 // A warp's private queue of weight tiles in shared memory, filled ahead by asynchronous copies.
 //
-// Tiles come out in the order in which they were started. A slot is filled again one tile after it was read, so that
-// one __syncwarp() a tile orders both: `stages` slots hold stages - 1 tiles ahead.
+// Tiles come out in the order in which they were started. A tile is read into registers as soon as it is taken, so its
+// slot is filled again while it is worked on, and all `stages` slots are on their way.
 #pragma once
 #include "device.cuh"
 
@@ -21,33 +21,34 @@ __device__ __forceinline__ void copy_16_async_if(bool wanted, u8* shared, const 
 template <int bytes, int stages>
 struct TileRing {
   static constexpr int CHUNKS = bytes / 16;
-  static constexpr int AHEAD = stages - 1;
   static constexpr int RING_BYTES = bytes * stages;
 
   u8* slots;
-  int next, before;  // offsets: the tile that is given next, the one that was given last
+  int slot;  // offset of the tile that is taken next
 
-  __device__ __forceinline__ void open(u8* ring) { slots = ring, next = 0, before = RING_BYTES - bytes; }
+  __device__ __forceinline__ void open(u8* ring) { slots = ring, slot = 0; }
 
-  // Starts the copy of a tile to `slot`. `lane_part` is 16 lane bytes behind its start. Where there is none left, only
-  // the count of copies goes on.
-  __device__ __forceinline__ void start(int slot, const u8* lane_part, bool there, int lane) const {
-    u8* to = slots + slot + lane * 16;
+  // Starts the copy of a tile. `lane_part` is 16 lane bytes behind its start. Where there is none left, only the count
+  // of copies goes on.
+  __device__ __forceinline__ void start(int to_slot, const u8* lane_part, bool there, int lane) const {
+    u8* to = slots + to_slot + lane * 16;
 #pragma unroll
     for (int i = 0; i < CHUNKS; i += WARP)
       copy_16_async_if(there && (i + WARP <= CHUNKS || lane < CHUNKS - i), to + i * 16, lane_part + i * 16);
     end_copy_group();
   }
 
-  // Waits for the oldest tile; now the slot `before` may be filled again.
+  // Waits for the oldest tile.
   __device__ __forceinline__ const u8* take() const {
-    wait_for_copies<AHEAD - 1>();
+    wait_for_copies<stages - 1>();
     __syncwarp();
-    return slots + next;
+    return slots + slot;
   }
 
-  __device__ __forceinline__ void step() {
-    before = next;
-    next = next == RING_BYTES - bytes ? 0 : next + bytes;
+  // Every lane has read the tile that was taken: another one comes into its place.
+  __device__ __forceinline__ void refill(const u8* lane_part, bool there, int lane) {
+    __syncwarp();
+    start(slot, lane_part, there, lane);
+    slot = slot == RING_BYTES - bytes ? 0 : slot + bytes;
   }
 };
