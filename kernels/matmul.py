@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EPILOGUES = {"store": 0, "add": 1, "gated": 2}
 _STRIDE = 128
-"""Tokens' scales and sums are padded to a multiple of this, so that blocks of tokens read whole vectors."""
+"""Tokens are padded to a multiple of this, so that a block of tokens is read as a whole."""
 
 
 class QuantizeRowsArguments(Structure):
@@ -71,7 +71,7 @@ class _Layout(NamedTuple):
 
 def _layout(tokens: int, columns: int) -> _Layout:
     tiles, stride = -(-columns // TILE_COLUMNS), -(-tokens // _STRIDE) * _STRIDE
-    low = tokens * tiles * TILE_COLUMNS
+    low = stride * tiles * TILE_COLUMNS
     scales = 2 * low
     sums = scales + tiles * stride * 4
     return _Layout(low, scales, sums, sums + 4 * tiles * stride * 4, stride)
@@ -91,7 +91,7 @@ class Activations:
 
     @staticmethod
     def nbytes_for(tokens: int, columns: int) -> int:
-        """Bytes of that many rows: 2 for a column, 20 / 128 more for scales and sums."""
+        """Bytes of that many rows, padded to 128: 2 for a column, 20 / 128 more for scales and sums."""
         return _layout(tokens, columns).nbytes
 
     def layout(self, tokens: int, columns: int) -> _Layout:
@@ -119,7 +119,8 @@ class BlockShape:
         token_warps: warps along the tokens, which read the same weights.
         token_tiles: times 8 tokens of a warp.
         stage_tiles: tiles of 128 columns in a stage of the pipeline.
-        most_stages: stages of the pipeline where shared memory suffices.
+        least_stages: of the pipeline; the shape is left out where fewer fit.
+        most_stages: of the pipeline, where shared memory suffices.
         blocks_per_sm: that many blocks fit an SM at once; bounds the registers.
         clocks: of an SM for 128 columns when it is full, measured on an H200.
         alone: the same for a block that has an SM for itself.
@@ -130,6 +131,7 @@ class BlockShape:
     token_warps: int
     token_tiles: int
     stage_tiles: int
+    least_stages: int
     most_stages: int
     blocks_per_sm: int
     clocks: int
@@ -154,11 +156,13 @@ class BlockShape:
         return self.stage_tiles * part
 
     def stages(self, of_format: QuantFormat, digits: int, shared_bytes: int) -> int:
-        """Stages that the shared memory holds, of all blocks of an SM or at least of one; fewer than 2 do not work."""
+        """Stages that shared memory holds for all blocks of an SM, small shapes for one; 0 where too few are left."""
         stage = self.stage_bytes(of_format, digits)
         for blocks in (self.blocks_per_sm, 1):
-            if (stages := (shared_bytes // blocks - 1024) // stage) >= 2:
+            if (stages := (shared_bytes // blocks - 1024) // stage) >= self.least_stages:
                 return min(self.most_stages, stages)
+            if self.least_stages > 2:
+                break
         return 0
 
     def cost(self, rows: int, tokens: int, sm_count: int) -> int:
@@ -180,17 +184,16 @@ class BlockShape:
             "TOKEN_TILES": self.token_tiles,
             "STAGES": stages,
             "STAGE_TILES": self.stage_tiles,
-            "BLOCKS_PER_SM": self.blocks_per_sm if has_few_numbers(of_format) else 1,
+            "BLOCKS_PER_SM": self.blocks_per_sm if of_format.symmetric and of_format.groups <= 2 else 1,
         }
 
 
 BLOCK_SHAPES = (
-    BlockShape(8, 2, 1, 16, 1, 4, 1, 3400, 4000),
-    BlockShape(4, 2, 2, 8, 1, 4, 1, 1750, 2200),
-    BlockShape(4, 2, 1, 8, 1, 4, 2, 900, 1300),
-    BlockShape(4, 2, 2, 2, 1, 4, 2, 690, 800),
-    BlockShape(2, 2, 2, 2, 1, 4, 3, 512, 600),
-    BlockShape(2, 2, 2, 1, 1, 4, 4, 346, 400),
+    BlockShape(4, 2, 1, 8, 1, 3, 4, 2, 900, 1300),
+    BlockShape(2, 2, 2, 4, 1, 2, 4, 2, 450, 700),
+    BlockShape(2, 2, 2, 2, 1, 2, 4, 3, 300, 600),
+    BlockShape(2, 2, 2, 1, 2, 2, 4, 3, 200, 500),
+    BlockShape(4, 1, 2, 1, 2, 2, 4, 2, 250, 500),
 )
 
 
@@ -295,18 +298,10 @@ class Matmul:
         return _Plan(kernel, grid, shape.threads, stages * shape.stage_bytes(of_format, self._digits))
 
 
-def has_few_numbers(of_format: QuantFormat) -> bool:
-    """Whether the scales and minima of a tile leave registers for large blocks."""
-    return of_format.symmetric and of_format.groups <= 2
-
-
 def block_shapes(of_format: QuantFormat, gated: bool, digits: int, shared_bytes: int) -> list[BlockShape]:
-    """The shapes that work with that much shared memory for a block; the largest only where registers suffice."""
-    largest = 16 if has_few_numbers(of_format) and of_format.bits <= 4 else 8
+    """The shapes that work with that much shared memory for a block."""
     return [
         shape
         for shape in BLOCK_SHAPES
-        if shape.stages(of_format, digits, shared_bytes) >= 2
-        and shape.token_tiles <= largest
-        and (shape.row_tiles == 2 or not gated)
+        if shape.stages(of_format, digits, shared_bytes) and (shape.row_tiles == 2 or not gated)
     ]

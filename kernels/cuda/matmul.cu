@@ -78,30 +78,61 @@ __device__ __forceinline__ u32 placed(u32 chunk) {
 
 __device__ __forceinline__ u32 word_at(const u8* p) { return *(const u32*)p; }
 
-// Operand a of step `step`: lane 4 g + t takes columns 32 step + 8 t..+7 of rows g and g + 8.
-__device__ __forceinline__ void load_codes(const u8* tile, int step, int g, int t, u32 (&a)[4]) {
-  const u32 lane = 4 * g + step;
+// 16 bytes from global memory to an address in shared memory.
+__device__ __forceinline__ void copy_16_to(u32 address, const uint4* from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+#else
+  const uint4 v = *from;
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+#endif
+}
+
+// Lane i names a row of 16 bytes, (i / 8, i % 8); lane 4 g + t gets word t of the rows (0..3, g).
+__device__ __forceinline__ uint4 load_matrices(u32 address) {
+  uint4 v;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
+// Operands a of the four steps of a tile: lane 4 g + t takes columns 32 step + 8 t..+7 of rows g and g + 8.
+__device__ __forceinline__ void load_codes(const u8* tile, int g, int t, u32 (&a)[4][4]) {
   if constexpr (BITS == 4) {
-    const u32 upper = word_at(tile + placed(lane) * 16 + 4 * t);
-    const u32 lower = word_at(tile + placed(WARP + lane) * 16 + 4 * t);
-    a[0] = upper << 4 & 0xf0f0f0f0u;
-    a[1] = lower << 4 & 0xf0f0f0f0u;
-    a[2] = upper & 0xf0f0f0f0u;
-    a[3] = lower & 0xf0f0f0f0u;
-  } else if constexpr (BITS == 3) {
-    const u8* low = tile + placed(lane) * 16 + 4 * (t >> 1);
-    const uint2 top = *(const uint2*)(tile + 512 + lane * 8);
-    const u32 upper = word_at(low) >> 4 * (t & 1), lower = word_at(low + 8) >> 4 * (t & 1);
-    const u32 upper_top = top.x >> 2 * t, lower_top = top.y >> 2 * t;
-    a[0] = (upper << 5 & 0x60606060u) | (upper_top << 7 & 0x80808080u);
-    a[1] = (lower << 5 & 0x60606060u) | (lower_top << 7 & 0x80808080u);
-    a[2] = (upper << 3 & 0x60606060u) | (upper_top << 6 & 0x80808080u);
-    a[3] = (lower << 3 & 0x60606060u) | (lower_top << 6 & 0x80808080u);
-  } else {
-    const u32 part = WARP * (t >> 1) + lane;
-    const uint2 upper = *(const uint2*)(tile + placed(part) * 16 + 8 * (t & 1));
-    const uint2 lower = *(const uint2*)(tile + placed(2 * WARP + part) * 16 + 8 * (t & 1));
-    a[0] = upper.x, a[1] = lower.x, a[2] = upper.y, a[3] = lower.y;
+    const u32 lane = 4 * g + t;
+    const u32 rows = shared_address(tile) + placed(4 * (lane & 7) + (lane >> 3)) * 16;
+    const uint4 upper = load_matrices(rows), lower = load_matrices(rows + WARP * 16);
+#pragma unroll
+    for (int step = 0; step < 4; step++) {
+      const u32 up = step < 2 ? (step ? upper.y : upper.x) : (step == 2 ? upper.z : upper.w);
+      const u32 down = step < 2 ? (step ? lower.y : lower.x) : (step == 2 ? lower.z : lower.w);
+      a[step][0] = up << 4 & 0xf0f0f0f0u;
+      a[step][1] = down << 4 & 0xf0f0f0f0u;
+      a[step][2] = up & 0xf0f0f0f0u;
+      a[step][3] = down & 0xf0f0f0f0u;
+    }
+    return;
+  }
+#pragma unroll
+  for (int step = 0; step < 4; step++) {
+    const u32 lane = 4 * g + step;
+    if constexpr (BITS == 3) {
+      const u8* low = tile + placed(lane) * 16 + 4 * (t >> 1);
+      const uint2 top = *(const uint2*)(tile + 512 + lane * 8);
+      const u32 upper = word_at(low) >> 4 * (t & 1), lower = word_at(low + 8) >> 4 * (t & 1);
+      const u32 upper_top = top.x >> 2 * t, lower_top = top.y >> 2 * t;
+      a[step][0] = (upper << 5 & 0x60606060u) | (upper_top << 7 & 0x80808080u);
+      a[step][1] = (lower << 5 & 0x60606060u) | (lower_top << 7 & 0x80808080u);
+      a[step][2] = (upper << 3 & 0x60606060u) | (upper_top << 6 & 0x80808080u);
+      a[step][3] = (lower << 3 & 0x60606060u) | (lower_top << 6 & 0x80808080u);
+    } else {
+      const u32 part = WARP * (t >> 1) + lane;
+      const uint2 upper = *(const uint2*)(tile + placed(part) * 16 + 8 * (t & 1));
+      const uint2 lower = *(const uint2*)(tile + placed(2 * WARP + part) * 16 + 8 * (t & 1));
+      a[step][0] = upper.x, a[step][1] = lower.x, a[step][2] = upper.y, a[step][3] = lower.y;
+    }
   }
 }
 
@@ -133,10 +164,10 @@ __device__ __forceinline__ void multiply_group(int (&c)[4], const u32 (&a)[4][4]
 
 struct Pipeline {
   const MatmulArguments& a;
-  u8* shared;
+  u32 shared;  // address of the parts
   u32 k_tiles, token0;
-  // What this thread copies of K tile 0, in units of 16 bytes.
-  u32 moved[copies(BLOCK_MOVED)], others[copies(BLOCK_OTHERS)], tokens[copies(TOKEN_CHUNKS)];
+  // What this thread copies of K tile 0, in units of 16 bytes, and where the first of them goes in a part.
+  u32 moved[copies(BLOCK_MOVED)], others[copies(BLOCK_OTHERS)], moved_to;
 
   // A row tile of the block; the last one again where there is none.
   __device__ __forceinline__ u32 row_tile(u32 tile) const {
@@ -146,61 +177,56 @@ struct Pipeline {
     return min(blockIdx.x * BLOCK_TILES + tile, tiles - 1);
   }
 
-  __device__ __forceinline__ Pipeline(const MatmulArguments& arguments, u8* parts) : a(arguments), shared(parts) {
+  __device__ __forceinline__ Pipeline(const MatmulArguments& arguments, const void* parts)
+      : a(arguments), shared(shared_address(parts)) {
+    static_assert(THREADS % MOVED == 0, "a thread copies the same part of several tiles");
     const u32 thread = threadIdx.x;
     k_tiles = (a.columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
     token0 = blockIdx.y * BLOCK_TOKENS;
+    moved_to = thread / MOVED * Weights::BYTES + placed(thread % MOVED) * 16;
     const u32 row_chunks = k_tiles * (Weights::BYTES / 16);
 #pragma unroll
     for (int i = 0; i < copies(BLOCK_MOVED); i++)
-      moved[i] = row_tile((thread + i * THREADS) / MOVED) * row_chunks + (thread + i * THREADS) % MOVED;
+      moved[i] = row_tile((thread + i * THREADS) / MOVED) * row_chunks + thread % MOVED;
 #pragma unroll
     for (int i = 0; i < copies(BLOCK_OTHERS); i++)
       others[i] = row_tile((thread + i * THREADS) / OTHERS) * row_chunks + MOVED + (thread + i * THREADS) % OTHERS;
-#pragma unroll
-    for (int i = 0; i < copies(TOKEN_CHUNKS); i++)
-      tokens[i] = min(token0 + (thread + i * THREADS) / 8, a.tokens - 1) * k_tiles * 8 + thread % 8;
   }
 
   __device__ __forceinline__ void load_weights(u32 k, u32 part) const {
-    u8* to = shared + part * PART_BYTES;
+    const u32 to = shared + part * PART_BYTES;
     const uint4* from = (const uint4*)a.weights + (u64)k * (Weights::BYTES / 16);
 #pragma unroll
-    for (int i = 0; i < copies(BLOCK_MOVED); i++) {
-      const u32 at = threadIdx.x + i * THREADS;
-      if (BLOCK_MOVED % THREADS == 0 || at < BLOCK_MOVED)
-        copy_16_async(to + at / MOVED * Weights::BYTES + placed(at % MOVED) * 16, from + moved[i]);
-    }
+    for (int i = 0; i < copies(BLOCK_MOVED); i++)
+      if (BLOCK_MOVED % THREADS == 0 || threadIdx.x + i * THREADS < BLOCK_MOVED)
+        copy_16_to(to + moved_to + i * (THREADS / MOVED * Weights::BYTES), from + moved[i]);
 #pragma unroll
     for (int i = 0; i < copies(BLOCK_OTHERS); i++) {
       const u32 at = threadIdx.x + i * THREADS;
       if (BLOCK_OTHERS % THREADS == 0 || at < BLOCK_OTHERS)
-        copy_16_async(to + at / OTHERS * Weights::BYTES + (MOVED + at % OTHERS) * 16, from + others[i]);
+        copy_16_to(to + at / OTHERS * Weights::BYTES + (MOVED + at % OTHERS) * 16, from + others[i]);
     }
   }
 
   __device__ __forceinline__ void load_activations(u32 k, u32 part) const {
-    static_assert(THREADS % 16 == 0, "the parts of a token change places in pairs of tokens");
-    const u32 place = threadIdx.x ^ (threadIdx.x >> 3 & 1) << 2;
-    u8* to = shared + part * PART_BYTES + place * 16;
-    const uint4* high = (const uint4*)a.high + k * 8;
-    const uint4* low = (const uint4*)a.low + k * 8;
+    const u32 to = shared + part * PART_BYTES + threadIdx.x * 16;
+    const u64 at = ((u64)k * a.token_stride + token0) * (TILE_COLUMNS / 16) + threadIdx.x;
+    const uint4 *high = (const uint4*)a.high + at, *low = (const uint4*)a.low + at;
 #pragma unroll
     for (int i = 0; i < copies(TOKEN_CHUNKS); i++)
       if (TOKEN_CHUNKS % THREADS == 0 || threadIdx.x + i * THREADS < TOKEN_CHUNKS) {
-        copy_16_async(to + HIGH_AT + i * THREADS * 16, high + tokens[i]);
-        if (DIGITS == 2) copy_16_async(to + LOW_AT + i * THREADS * 16, low + tokens[i]);
+        copy_16_to(to + HIGH_AT + i * THREADS * 16, high + i * THREADS);
+        if (DIGITS == 2) copy_16_to(to + LOW_AT + i * THREADS * 16, low + i * THREADS);
       }
-    to = shared + part * PART_BYTES + threadIdx.x * 16;
     if (threadIdx.x < BLOCK_TOKENS / 4)
-      copy_16_async(to + SCALES_AT, (const uint4*)(a.scales + (u64)k * a.token_stride + token0) + threadIdx.x);
+      copy_16_to(to + SCALES_AT, (const uint4*)(a.scales + (u64)k * a.token_stride + token0) + threadIdx.x);
     if (MINIMA)
 #pragma unroll
       for (int i = 0; i < copies(BLOCK_TOKENS); i++) {
-        const u32 at = threadIdx.x + i * THREADS, row = 4 * k + at / (BLOCK_TOKENS / 4);
-        if (BLOCK_TOKENS % THREADS == 0 || at < BLOCK_TOKENS)
-          copy_16_async(to + SUMS_AT + i * THREADS * 16,
-                        (const uint4*)(a.sums + (u64)row * a.token_stride + token0) + at % (BLOCK_TOKENS / 4));
+        const u32 number = threadIdx.x + i * THREADS, row = 4 * k + number / (BLOCK_TOKENS / 4);
+        if (BLOCK_TOKENS % THREADS == 0 || number < BLOCK_TOKENS)
+          copy_16_to(to + SUMS_AT + i * THREADS * 16,
+                     (const uint4*)(a.sums + (u64)row * a.token_stride + token0) + number % (BLOCK_TOKENS / 4));
       }
   }
 };
@@ -214,6 +240,22 @@ struct RowNumbers {
       const u16* group = (const u16*)numbers + i * TILE_ROWS + g;
       of[i][0] = half_to_float(group[0]) * unit;
       of[i][1] = half_to_float(group[8]) * unit;
+    }
+  }
+};
+
+// A warp's weights of one tile of columns.
+struct WarpWeights {
+  u32 a[ROW_TILES][4][4];
+  RowNumbers scales[ROW_TILES], minima[ROW_TILES];
+
+  __device__ __forceinline__ WarpWeights(const u8* part, u32 row_warp, int g, int t) {
+#pragma unroll
+    for (int r = 0; r < ROW_TILES; r++) {
+      const u8* tile = part + (row_warp * ROW_TILES + r) * Weights::BYTES;
+      load_codes(tile, g, t, a[r]);
+      scales[r].load(tile + Weights::CODE_BYTES, g, Weights::CODE_UNIT);
+      if (MINIMA) minima[r].load(tile + Weights::CODE_BYTES + Weights::SCALE_BYTES, g, 1.0f);
     }
   }
 };
@@ -247,19 +289,9 @@ struct WarpTile {
     for (int e = 0; e < 4; e++) sum[e] = __fmaf_rn(minima.of[group][e >> 1], e & 1 ? token.y : token.x, sum[e]);
   }
 
-  __device__ __forceinline__ void add_tile(const u8* stage, u32 row_warp, u32 token_warp, int g, int t) {
-    u32 a[ROW_TILES][4][4];
-    RowNumbers scales[ROW_TILES], minima[ROW_TILES];
-#pragma unroll
-    for (int r = 0; r < ROW_TILES; r++) {
-      const u8* tile = stage + (row_warp * ROW_TILES + r) * Weights::BYTES;
-#pragma unroll
-      for (int step = 0; step < 4; step++) load_codes(tile, step, g, t, a[r][step]);
-      scales[r].load(tile + Weights::CODE_BYTES, g, Weights::CODE_UNIT);
-      if (MINIMA) minima[r].load(tile + Weights::CODE_BYTES + Weights::SCALE_BYTES, g, 1.0f);
-    }
+  __device__ __forceinline__ void add_tile(const WarpWeights& w, const u8* part, u32 token_warp, int g, int t) {
     const u32 first = token_warp * TOKEN_TILES * 8;
-    const u8* digits = stage + HIGH_AT + (first + g) * TILE_COLUMNS;
+    const u8* digits = part + HIGH_AT + (first + g) * TILE_COLUMNS;
     const int places[2] = {(t ^ (g & 1) << 2) * 16, ((4 + t) ^ (g & 1) << 2) * 16};
 #pragma unroll
     for (int n = 0; n < TOKEN_TILES; n++) {
@@ -270,13 +302,13 @@ struct WarpTile {
 #pragma unroll
         for (int i = 0; i < 2; i++) low[i] = *(const uint4*)(of_token + (LOW_AT - HIGH_AT) + places[i]);
       const u32 pair_at = (first + n * 8 + 2 * t) * 4;
-      const float2 token_scale = *(const float2*)(stage + SCALES_AT + pair_at);
+      const float2 token_scale = *(const float2*)(part + SCALES_AT + pair_at);
 #pragma unroll
       for (int r = 0; r < ROW_TILES; r++)
 #pragma unroll
         for (int group = 0; group < GROUPS; group++) {
-          add_group(acc[r][n], a[r], high, low, group, scales[r], token_scale);
-          if (MINIMA) add_minima(acc[r][n], stage + SUMS_AT + pair_at, group, minima[r]);
+          add_group(acc[r][n], w.a[r], high, low, group, w.scales[r], token_scale);
+          if (MINIMA) add_minima(acc[r][n], part + SUMS_AT + pair_at, group, w.minima[r]);
         }
     }
   }
@@ -298,8 +330,7 @@ __device__ __forceinline__ void store_tile(const MatmulArguments& a, const float
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) matmul(const __grid_constant__ MatmulArguments a) {
   extern __shared__ uint4 shared[];
-  let_next_start();
-  const Pipeline pipeline(a, (u8*)shared);
+  const Pipeline pipeline(a, shared);
   const u32 k_tiles = pipeline.k_tiles;
   constexpr u32 AHEAD = (STAGES - 1) * STAGE_TILES;
 #pragma unroll
@@ -319,6 +350,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) matmul(cons
   for (u32 k = 0; k < k_tiles; k += STAGE_TILES) {
     wait_for_copies<STAGES - 2>();
     __syncthreads();
+    const u8* tiles = (const u8*)shared + part * PART_BYTES;
+    const WarpWeights first(tiles, row_warp, g, t);  // its latency hides behind the copies' instructions
 #pragma unroll
     for (u32 i = 0; i < STAGE_TILES; i++)
       if (k + AHEAD + i < k_tiles) {
@@ -326,12 +359,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) matmul(cons
         pipeline.load_activations(k + AHEAD + i, free_part + i);
       }
     end_copy_group();
-    const u8* tiles = (const u8*)shared + part * PART_BYTES;
-    if (STAGE_TILES > 1 && k + STAGE_TILES > k_tiles) {
-      for (; k < k_tiles; k++, tiles += PART_BYTES) sums.add_tile(tiles, row_warp, token_warp, g, t);
-    } else {
+    if (k + AHEAD >= k_tiles) let_next_start();
+    if (STAGE_TILES == 1 || k + STAGE_TILES <= k_tiles) {
+      sums.add_tile(first, tiles, token_warp, g, t);
 #pragma unroll
-      for (u32 i = 0; i < STAGE_TILES; i++) sums.add_tile(tiles + i * PART_BYTES, row_warp, token_warp, g, t);
+      for (u32 i = 1; i < STAGE_TILES; i++) {
+        const u8* next = tiles + i * PART_BYTES;
+        sums.add_tile(WarpWeights(next, row_warp, g, t), next, token_warp, g, t);
+      }
+    } else {
+      for (u32 i = k; i < k_tiles; i++, tiles += PART_BYTES)
+        sums.add_tile(WarpWeights(tiles, row_warp, g, t), tiles, token_warp, g, t);
     }
     part = part + STAGE_TILES == PARTS ? 0 : part + STAGE_TILES;
     free_part = free_part + STAGE_TILES == PARTS ? 0 : free_part + STAGE_TILES;

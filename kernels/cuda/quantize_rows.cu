@@ -8,9 +8,9 @@
 // Measured: with matmul.cu, in the docstring of kernels/matmul.py
 // Source: the tile format of kernels/quant_format.py
 
-// x float32 (tokens, columns); norm float32 (columns) or 0. With K = columns rounded up to 128 (padding is zero):
-//   high, low  int8 (tokens, K), each 128 columns in the order in which matmul.cu reads them: column 32 j + 8 t + i of
-//              the 128 (j, t < 4; i < 8) lies at byte 64 (j / 2) + 16 t + 8 (j % 2) + i
+// x float32 (tokens, columns); norm float32 (columns) or 0. Written for each 128 columns (padding is zero) and token:
+//   high, low  int8 (K / 128, token_stride, 128), in the order in which matmul.cu reads them: column 32 j + 8 t + i of the
+//              128 (j, t < 4; i < 8) lies at byte 64 (j / 2) + 16 t + 8 (j % 2) + i; odd tokens have their halves swapped
 //   scales     float32 (K / 128, token_stride)
 //   sums       float32 (K / 32, token_stride), of the quantized x
 #include "tile.cuh"
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(1024) quantize_rows(const __grid_co
   const float* x = a.x + (u64)token * a.columns;
   const float factor = a.norm ? inverse_rms(x, a.columns, a.eps) : 1.0f;
   // Lane 8 j + 2 t + h holds columns 4 lane..4 lane + 3.
-  const u32 place = (lane >> 4) * 64 + (lane >> 1 & 3) * 16 + (lane >> 3 & 1) * 8 + (lane & 1) * 4;
+  const u32 place = ((lane >> 4) ^ (token & 1)) * 64 + (lane >> 1 & 3) * 16 + (lane >> 3 & 1) * 8 + (lane & 1) * 4;
   for (u32 chunk = blockIdx.y * warps + threadIdx.x / WARP; chunk < chunks; chunk += warps * gridDim.y) {
     const u32 column = chunk * TILE_COLUMNS + 4 * lane;
     float v[4] = {};
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(1024) quantize_rows(const __grid_co
       low4 |= (u32)(low & 255) << (8 * i);
       sum += value;
     }
-    const u64 at = ((u64)token * chunks + chunk) * TILE_COLUMNS + place;
+    const u64 at = ((u64)chunk * a.token_stride + token) * TILE_COLUMNS + place;
     *(u32*)(a.high + at) = high4;
     *(u32*)(a.low + at) = low4;
 #pragma unroll

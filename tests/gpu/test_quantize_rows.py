@@ -42,8 +42,9 @@ def quantized(
     raw = memory.download(np.uint8, memory.nbytes)
 
     def digits(start: int) -> NDArray[np.int8]:
-        stored = raw[start : start + tokens * tiles * 128].view(np.int8).reshape(tokens, tiles, 2, 4, 2, 8)
-        return stored.transpose(0, 1, 2, 4, 3, 5).reshape(tokens, tiles * 128)
+        stored = raw[start : start + tiles * stride * 128].view(np.int8).reshape(tiles, stride, 2, 4, 2, 8)[:, :tokens]
+        stored[:, 1::2] = stored[:, 1::2, ::-1].copy()  # odd tokens have their halves swapped
+        return stored.transpose(1, 0, 2, 4, 3, 5).reshape(tokens, tiles * 128)
 
     scales = raw[layout.scales : layout.sums].view(np.float32).reshape(tiles, stride)[:, :tokens].T
     sums = raw[layout.sums :].view(np.float32).reshape(4 * tiles, stride)[:, :tokens].T
@@ -102,8 +103,8 @@ def test_a_row_does_not_depend_on_the_others(
 
 
 def test_too_small_activations_and_odd_columns_are_refused(device: Device) -> None:
-    activations = Activations(256, Activations.nbytes_for(4, 256))
+    activations = Activations(256, Activations.nbytes_for(128, 256))
     with pytest.raises(ContractError, match="smaller chunks"):
-        Matmul(device).quantize_rows(256, 5, 256, activations)
+        Matmul(device).quantize_rows(256, 129, 256, activations)
     with pytest.raises(ContractError, match="multiple of 4"):
         Matmul(device).quantize_rows(256, 1, 254, activations)
