@@ -22,6 +22,9 @@ def quantize(
     scheme: Annotated[str, typer.Option(help="w4, w4-all, mixed, w3 or auto; see the guide.")] = "w4",
     group: Annotated[int, typer.Option(help="Weights that share a scale: 32, 64 or 128.")] = 128,
     lora: Annotated[Path | None, typer.Option(metavar="DIR", help="Merge this PEFT adapter first.")] = None,
+    calibrate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A text like yours: loses less, takes longer.")
+    ] = None,
     fit: Annotated[str, typer.Option(metavar="SIZE", help="With auto: the device's memory, as 3.2GiB.")] = "",
     context: Annotated[int, typer.Option(help="With auto: tokens that have to fit beside the weights.")] = 8192,
     threads: Annotated[int, typer.Option(help="0: one for each core.")] = 0,
@@ -31,7 +34,7 @@ def quantize(
     with errors_on_terminal():
         from inference.quantize.job import QuantizeOptions, quantize_model
 
-        options = QuantizeOptions(scheme, group, lora, _fit_bytes(fit), context, force, threads or None)
+        options = QuantizeOptions(scheme, group, lora, calibrate, _fit_bytes(fit), context, force, threads or None)
         path = open_store().resolve(source)
         try:
             with progress_bar(f"Quantizing {path.name}") as on_progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,16 +12,20 @@ import numpy as np
 
 from inference.errors import InvalidRequestError, ModelFormatError, UnsupportedModelError
 from inference.formats.checkpoint import TOKENIZER_DATA, CheckpointSource, write_tokenizer_data
-from inference.formats.checkpoint_layout import EMBEDDING, LayoutFile, checkpoint_layout
+from inference.formats.checkpoint_layout import EMBEDDING, HEAD, HEAD_FILE, LayoutFile, checkpoint_layout
 from inference.formats.checkpoint_manifest import Origin, Recipe
 from inference.formats.checkpoint_writer import CheckpointWriter, Chunks, entries_of, planned_bytes
 from inference.formats.huggingface_config import config_of
+from inference.formats.json_file import read_text
 from inference.formats.lora import CONFIG, WEIGHTS, LoraAdapter
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
 from inference.formats.source_files import copied_files, sha256_of, weight_files_of
 from inference.formats.transfer import OnProgress
+from inference.quantize.calibration import Calibration
+from inference.quantize.curvature import Curvature
 from inference.quantize.device_budget import matrix_budget
+from inference.quantize.error_feedback import FeedbackQuantizer
 from inference.quantize.quantizer import NearestQuantizer, Quantizer
 from inference.quantize.scheme import (
     DEFAULT_GROUP,
@@ -32,8 +37,11 @@ from inference.quantize.scheme import (
     scheme_formats,
 )
 from inference.quantize.weight_stream import WeightStream
+from inference.text.tokenizer import Tokenizer
 from kernels.quant_format import QuantFormat, pack
 
+CALIBRATION_TOKENS = 4096
+MAX_CALIBRATION_BYTES = 64 * 2**20
 SAMPLED = 8
 """Scheme auto measures one of so many rows of tiles."""
 
@@ -45,6 +53,8 @@ class QuantizeOptions:
     Attributes:
         group_size: weights that share a scale.
         adapter: directory of a LoRA adapter to merge first.
+        calibration: a text like those that the model will be used on; rounding then minds what its words make of the
+            weights. None rounds to the nearest.
         fit_bytes, context_tokens: memory of the device and the context it is to hold; of scheme auto.
         force: overwrite another checkpoint in the directory.
         threads: None is one for each physical core.
@@ -53,6 +63,7 @@ class QuantizeOptions:
     scheme: str = "w4"
     group_size: int = DEFAULT_GROUP
     adapter: Path | None = None
+    calibration: Path | None = None
     fit_bytes: int | None = None
     context_tokens: int = 8192
     force: bool = False
@@ -72,7 +83,7 @@ def quantize_model(
         source_path: a .gguf file or a Hugging Face directory.
         directory: empty, new, or with what an earlier run has left.
         on_progress: called with (done_bytes, total_bytes, note), on this thread.
-        quantizer: None rounds to the nearest; it is not closed.
+        quantizer: None is the one that the options ask for; it is not closed.
 
     Returns:
         What was made.
@@ -87,7 +98,8 @@ def quantize_model(
     if (options.scheme == "auto") != (options.fit_bytes is not None):
         raise InvalidRequestError("The scheme auto needs --fit, and --fit needs the scheme auto.")
     source = open_model(source_path)
-    own = NearestQuantizer(options.threads) if quantizer is None else None
+    kind = NearestQuantizer if options.calibration is None else FeedbackQuantizer
+    own: Quantizer | None = kind(options.threads) if quantizer is None else None
     try:
         if isinstance(source, CheckpointSource):
             raise UnsupportedModelError(f"{source_path} is quantized already. Quantize its source again instead.")
@@ -118,10 +130,13 @@ class _Job:
         self._adapter = None if options.adapter is None else LoraAdapter(options.adapter, source.spec)
         self._stream = WeightStream(source, self._adapter)
         self._formats: dict[str, QuantFormat] = {}
+        self._calibration: Calibration | None = None
+        self._curvatures: dict[str, Curvature] = {}
 
     def run(self) -> Recipe:
         """All of it."""
-        recipe = self._recipe()
+        token_ids = self._calibration_tokens()
+        recipe = self._recipe(token_ids)
         writer = CheckpointWriter(self._directory, recipe, force=self._options.force)
         try:
             if writer.is_whole:
@@ -131,6 +146,9 @@ class _Job:
                 self._on_progress(0, 0, f"Going on after {writer.finished_bytes / 2**20:.0f} MiB that are finished.")
             writer.require_space()
             self._write_small_files(writer)
+            if token_ids is not None:
+                self._on_progress(0, 0, "Reading the text to calibrate with.")
+                self._calibration = Calibration(self._stream, self._source.spec, token_ids)
             self._write_weights(writer, planned_bytes(recipe))
             writer.finish()
         finally:
@@ -139,7 +157,14 @@ class _Job:
 
     # What is made
 
-    def _recipe(self) -> Recipe:
+    def _calibration_tokens(self) -> list[int] | None:
+        path = self._options.calibration
+        if path is None:
+            return None
+        text = read_text(path, MAX_CALIBRATION_BYTES)
+        return Tokenizer.from_data(self._source.tokenizer_data()).encode_text(text)[:CALIBRATION_TOKENS]
+
+    def _recipe(self, token_ids: list[int] | None) -> Recipe:
         source, options = self._source, self._options
         origin = Origin(source.path.name, self._hash("Reading the source.", weight_files_of(source.path)))
         adapter = None
@@ -150,10 +175,14 @@ class _Job:
             self._formats = self._measured_formats()
         else:
             self._formats = scheme_formats(source.spec, options.scheme, options.group_size)
+        method = self._quantizer.name
+        if token_ids is not None:
+            seen = hashlib.sha256(np.asarray(token_ids, "<i4").tobytes()).hexdigest()
+            method += f"; calibrated on {len(token_ids)} tokens of {seen[:16]}"
         return Recipe(
             spec=source.spec,
             scheme=options.scheme,
-            method=self._quantizer.name,
+            method=method,
             formats={name: of_format.name for name, of_format in self._formats.items()},
             source=origin,
             adapter=adapter,
@@ -225,12 +254,31 @@ class _Job:
                 self._on_progress(done, total_bytes, note)
 
         names = {name: of_format.name for name, of_format in self._formats.items()}
-        for file in checkpoint_layout(self._source.spec):
+        for index, file in enumerate(checkpoint_layout(self._source.spec)):
+            self._calibrate(file, index - 1, wanted=not writer.has(file.name))
             entries = entries_of(file, names)
             if writer.has(file.name):
                 done += sum(entry.num_bytes for entry in entries)
             else:
                 writer.write_tensors(file.name, entries, counted(self._chunks(file), f"Quantizing {file.name}."))
+
+    def _calibrate(self, file: LayoutFile, layer: int, *, wanted: bool) -> None:
+        """Takes the text of the calibration to where a file's matrices read it; finished layers are only passed."""
+        self._curvatures = {}
+        calibration, spec = self._calibration, self._source.spec
+        if calibration is None:
+            return
+        if 0 <= layer < spec.num_layers:
+            found = calibration.layer(layer, wanted=wanted)
+            self._curvatures = {
+                tensor.name: found[reader]
+                for tensor in file.tensors
+                if tensor.is_matrix and wanted
+                for reader in found
+                if _reads(reader, tensor.name)
+            }
+        elif file.name == HEAD_FILE and wanted:
+            self._curvatures = {HEAD: calibration.head()}
 
     def _chunks(self, file: LayoutFile) -> Iterator[memoryview]:
         """The bytes of a file's tensors, in order."""
@@ -240,8 +288,17 @@ class _Job:
                     yield self._stream.vector(name).astype("<f4").data.cast("B")
                     continue
                 for weights in self._stream.slices(name):
-                    matrix = self._quantizer.quantize(weights, self._formats[tensor.name])
+                    matrix = self._quantizer.quantize(
+                        weights, self._formats[tensor.name], self._curvatures.get(tensor.name)
+                    )
                     yield pack(matrix).data
+
+
+def _reads(reader: str, name: str) -> bool:
+    """Whether a stored matrix takes the inputs that a module of the calibration reads; it may be one part of that."""
+    alike = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}
+    group, _, module = reader.partition(".")
+    return any(name.endswith(f".{group}.{each}.weight") for each in (module, *alike.get(module, ())))
 
 
 def _json(value: object) -> bytes:

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.quantize.curvature import Curvature
 from kernels.errors import CompileError
 from kernels.quant_format import QuantFormat, QuantizedMatrix
 from kernels.rounding import GroupRounder, round_in_numpy
@@ -23,12 +24,15 @@ class Quantizer(Protocol):
 
     name: str
 
-    def quantize(self, weights: Floats, of_format: QuantFormat, importance: Floats | None = None) -> QuantizedMatrix:
+    def quantize(
+        self, weights: Floats, of_format: QuantFormat, importance: Floats | Curvature | None = None
+    ) -> QuantizedMatrix:
         """Rounds whole rows of a matrix. Rows are independent: a matrix may come in slices.
 
         Args:
             weights: float32 (N, K), finite, at most 65 504 in size.
-            importance: (K,), what a squared error in that column of the input counts; None is 1 for all.
+            importance: what a squared error in a column of the input counts, (K,), or together with those in others;
+                None is 1 for all.
         """
         ...
 
@@ -53,8 +57,12 @@ class NearestQuantizer:
             # The same bits, only slower.
             self._rounder = None
 
-    def quantize(self, weights: Floats, of_format: QuantFormat, importance: Floats | None = None) -> QuantizedMatrix:
+    def quantize(
+        self, weights: Floats, of_format: QuantFormat, importance: Floats | Curvature | None = None
+    ) -> QuantizedMatrix:
         """See Quantizer."""
+        if isinstance(importance, Curvature):
+            importance = importance.diagonal()
         if self._rounder is None:
             return round_in_numpy(weights, of_format, importance)
         return self._rounder.round(weights, of_format, importance)

@@ -54,6 +54,7 @@ class WeightStream:
         step = TILE_ROWS if every > 1 else max(1, SLICE_WEIGHTS // columns // TILE_ROWS) * TILE_ROWS
         for start in range(0, rows, step * every):
             yield self._slice(tensor, start, min(start + step, rows))
+        drop_file_pages(tensor.data)
 
     def _slice(self, tensor: WeightTensor, start: int, end: int) -> Floats:
         data = tensor.data[start:end]

@@ -37,9 +37,11 @@ def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_what_was_asked_for_is_done_and_said(job: list[Any], tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     words = ["quantize", str(tmp_path / "model"), str(tmp_path / "out"), "--scheme", "auto", "--fit", "3.2GiB"]
-    result = CliRunner().invoke(app, [*words, "--context", "4096", "--group", "64", "--lora", "l", "--force"])
+    result = CliRunner().invoke(
+        app, [*words, "--context", "4096", "--group", "64", "--lora", "l", "--calibrate", "t", "--force"]
+    )
     assert result.exit_code == 0, result.output
-    options = QuantizeOptions("auto", 64, Path("l"), int(3.2 * 2**30), 4096, True, None)
+    options = QuantizeOptions("auto", 64, Path("l"), Path("t"), int(3.2 * 2**30), 4096, True, None)
     assert job == [tmp_path / "model", tmp_path / "out", options]
     assert result.stdout == f"{tmp_path / 'out'}\n"
     assert "auto of model, 3 MB: 2 matrices of w4g128, 1 matrices of w8g128." in result.stderr
