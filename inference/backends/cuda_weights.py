@@ -149,6 +149,15 @@ class WeightLoader:
             raise ContractError(f"Weights take {self._used} bytes and more, but {self.memory.nbytes} were planned.")
         return pointer
 
+    def _scratch_of(self, nbytes: int) -> int:
+        """Memory for pieces that are turned into tiles. It is gone before KV and workspace come, which take more."""
+        if self._scratch is None or self._scratch.nbytes < nbytes:
+            if self._scratch is not None:
+                self._device.stream.synchronize()
+                self._scratch.free()
+            self._scratch = self._device.allocate(nbytes)
+        return self._scratch.pointer
+
     def _tiles(self, tensor: WeightTensor, pointer: int, keep: bool) -> None:
         """Queues a tensor's tiles to an address; where its own ones are not to be kept, by way of its weights."""
         if keep and is_quant_format(tensor.kind):
@@ -158,10 +167,9 @@ class WeightLoader:
         kind = tensor.kind if keep else COMMON_KIND
         data = tensor.data.reshape(rows, -1) if keep else dequantize(tensor.kind, tensor.data, tensor.shape)
         row_bytes = data.nbytes // rows
-        if self._scratch is None:
-            self._scratch = self._device.allocate(STAGING_BYTES)
-        step = max(TILE_ROWS, STAGING_BYTES // row_bytes // TILE_ROWS * TILE_ROWS)
+        step = min(max(TILE_ROWS, STAGING_BYTES // row_bytes // TILE_ROWS * TILE_ROWS), rows)
+        scratch = self._scratch_of(step * row_bytes)
         for start in range(0, rows, step):
             part = np.ascontiguousarray(data[start : start + step])
-            self._staging.upload(self._scratch.pointer, part.reshape(-1).view(np.uint8))
-            repack(self._device, kind, self._scratch.pointer, len(part), columns, pointer, first_row=start)
+            self._staging.upload(scratch, part.reshape(-1).view(np.uint8))
+            repack(self._device, kind, scratch, len(part), columns, pointer, first_row=start)

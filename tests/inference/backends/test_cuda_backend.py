@@ -1,0 +1,318 @@
+"""The cuda backend and its runner on an emulated GPU: what is launched, where it lies, and what comes out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inference.backends import cuda_backend
+from inference.backends.cuda_backend import CudaBackend
+from inference.backends.torch_backend import TorchBackend
+from inference.engine.decode_graph import DeviceRunner
+from inference.engine.decoder import Decoder, LoadStopped, load_weights
+from inference.engine.engine import Engine, EngineSizes
+from inference.engine.memory_plan import MemoryPlan, plan_memory
+from inference.engine.runner import HostRunner
+from inference.errors import BackendUnavailableError, InferenceError, OutOfMemoryError
+from inference.formats.model_source import ModelSource, WeightTensor
+from inference.formats.random_model import RandomModel
+from inference.models.model_spec import ModelSpec
+from inference.models.rope import inv_freq
+from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message, SamplingParams
+from inference.text.tokenizer import Tokenizer
+from kernels.errors import DeviceError
+from kernels.reference import dequantize
+from tests.inference.backends.emulated_gpu import EmulatedGpu
+
+CHUNK = 48
+SPEC = ModelSpec(
+    "qwen2", 2, 64, 96, 4, 2, 64, vocab_size=371, max_context=512, rms_norm_eps=1e-6, rope_theta=1e4,
+    qkv_bias=True, tied_head=True,
+)  # fmt: skip
+UNTIED = dataclasses.replace(SPEC, architecture="qwen3", tied_head=False, qkv_bias=False, qk_norm=True, num_kv_heads=1)
+
+
+class NoBuilder:
+    """The emulated GPU needs no compiler."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def emulated(monkeypatch: pytest.MonkeyPatch) -> list[EmulatedGpu]:
+    """The GPUs that were opened."""
+    opened: list[EmulatedGpu] = []
+
+    def open_gpu(*arguments: Any) -> EmulatedGpu:
+        opened.append(EmulatedGpu(*arguments))
+        return opened[-1]
+
+    monkeypatch.setattr(cuda_backend, "Device", open_gpu)
+    monkeypatch.setattr(cuda_backend, "VariantBuilder", NoBuilder)
+    return opened
+
+
+class OtherKinds:
+    """A random model whose matrices are float16, and one part of a stack float32."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._source = RandomModel("random:test:w4", spec)
+        self.path, self.spec, self.close = self._source.path, spec, self._source.close
+        self.tensor_names, self.tokenizer_data = self._source.tensor_names, self._source.tokenizer_data
+
+    def tensor_kind(self, name: str) -> tuple[str, tuple[int, ...]]:
+        kind, shape = self._source.tensor_kind(name)
+        return (kind if len(shape) == 1 else "f32" if "v_proj" in name else "f16"), shape
+
+    def tensor(self, name: str) -> WeightTensor:
+        tensor, (kind, shape) = self._source.tensor(name), self.tensor_kind(name)
+        values = dequantize(tensor.kind, tensor.data, shape).astype(np.float32 if kind == "f32" else np.float16)
+        return WeightTensor(name, shape, kind, values.view(np.uint8).reshape(shape[0] if len(shape) == 2 else 1, -1))
+
+
+def make_plan(source: ModelSource, backend: CudaBackend, context: int = 512) -> MemoryPlan:
+    memory = backend.device_memory(0)
+    tensors = {name: source.tensor_kind(name) for name in source.tensor_names()}
+    return plan_memory(
+        source.spec, backend.planned_model_bytes(source.spec, tensors), backend, free_bytes=memory.free_bytes,
+        reserve_bytes=memory.reserve_bytes, default_context=context, context_tokens=context,
+        max_batch_tokens=CHUNK + 8,
+    )  # fmt: skip
+
+
+def on_gpu(source: ModelSource, pages: int = 8, graphs: bool = True) -> Engine:
+    backend, spec = CudaBackend(), source.spec
+    plan = make_plan(source, backend, pages * 64)
+    backend.begin_load(spec, plan.weight_bytes)
+    decoder = Decoder(spec, backend, load_weights(source, backend))
+    backend.allocate(spec, inv_freq(spec), plan.num_pages, CHUNK + 8)
+    runner = DeviceRunner(decoder, backend, graphs=graphs)
+    assert backend.peak_bytes <= plan.total_bytes
+    return Engine(runner, backend, Tokenizer.from_data(source.tokenizer_data()), sizes(plan.num_pages))
+
+
+def on_host(source: ModelSource, pages: int = 8) -> Engine:
+    backend = TorchBackend()
+    decoder = Decoder(source.spec, backend, load_weights(source, backend))
+    backend.allocate(source.spec, inv_freq(source.spec), pages, CHUNK + 8)
+    return Engine(HostRunner(decoder), backend, Tokenizer.from_data(source.tokenizer_data()), sizes(pages))
+
+
+def sizes(pages: int) -> EngineSizes:
+    return EngineSizes(pages, pages * 64, prefill_chunk=CHUNK, vocab_size=SPEC.vocab_size)
+
+
+def tokens_of(engine: Engine, prompts: dict[int, int], new_tokens: int = 24, **sampling: Any) -> list[list[int]]:
+    """Answers to random prompts that arrive at given steps and have given lengths."""
+    found = {}
+    for step in range(600):
+        if step in prompts:
+            request = GenerationRequest((Message("user", "x"),), SamplingParams(max_new_tokens=new_tokens, **sampling))
+            ids = np.random.default_rng(step).integers(0, SPEC.vocab_size, prompts[step]).tolist()
+            engine.add(request, token_ids=ids)
+            entry = engine._requests[request.request_id]
+            found[step] = entry.sequence
+        for event in engine.step():
+            assert not isinstance(event, FailedEvent)
+        if not engine.has_work and step > max(prompts):
+            break
+    assert engine.reading().pages_free == engine.reading().pages_total
+    return [sequence.token_ids[sequence.prompt_tokens :] for sequence in found.values()]
+
+
+@pytest.mark.parametrize("graphs", [True, False])
+@pytest.mark.parametrize("spec", [SPEC, UNTIED], ids=["tied", "untied"])
+def test_answers_are_the_oracles(spec: ModelSpec, graphs: bool) -> None:
+    """Prompts in several chunks, beside answers and each other, over the ends of pages."""
+    source = RandomModel("random:test:mixed", spec)
+    prompts = {0: 60, 3: 100, 4: 1, 9: 49}
+    assert tokens_of(on_gpu(source, graphs=graphs), prompts) == tokens_of(on_host(source), prompts)
+
+
+def test_sampled_answers_begin_as_the_oracles_and_depend_on_the_seed_alone() -> None:
+    source = RandomModel("random:test:w4", SPEC)
+    sampling = {"temperature": 0.8, "top_p": 0.9, "seed": 3, "new_tokens": 20}
+    engine = on_gpu(source)
+    found = tokens_of(engine, {0: 20, 5: 70}, **sampling)
+    assert found == [tokens_of(engine, {step: length}, **sampling)[0] for step, length in ((0, 20), (5, 70))]
+    wanted = tokens_of(on_host(source), {0: 20, 5: 70}, **{**sampling, "new_tokens": 1})
+    assert [answer[:1] for answer in found] == wanted
+    assert found != tokens_of(engine, {0: 20, 5: 70}, **{**sampling, "seed": 4})
+
+
+def test_floats_and_stacks_of_several_kinds_become_tiles() -> None:
+    """8-bit tiles change weights by up to 0.4 %, so only the most of short answers is compared."""
+    source = OtherKinds(UNTIED)
+    found, wanted = (tokens_of(make(source), {0: 30}, new_tokens=8)[0] for make in (on_gpu, on_host))
+    assert found[:2] == wanted[:2]
+
+
+def test_a_decode_step_is_one_graph_of_five_kernels_a_layer(emulated: list[EmulatedGpu]) -> None:
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+    (gpu,) = emulated
+    captured = len(gpu.launched)
+    replays = gpu.replays
+    tokens_of(engine, {0: 30}, new_tokens=33)
+    assert gpu.replays - replays == 32
+    launched = Counter(gpu.launched[captured:])
+    layers = SPEC.num_layers
+    assert launched == {
+        "embed": 1, "quantize_rows": 4 * layers, "matmul": 4 * layers, "rope_append": layers,
+        "attention_prefill": layers, "take_rows": 1, "matvec": 1, "sample": 1,
+    }  # fmt: skip
+    # Each width was run once before it was captured.
+    step = Counter(gpu.launched[:captured])
+    assert step["attention_decode"] == 2 * 4 * layers
+    assert step["matvec"] == 2 * 4 * (4 * layers + 1)
+
+
+@pytest.mark.parametrize("scheme", ["w4", "mixed"])
+def test_every_kernel_that_runs_was_known_before_the_weights_came(scheme: str, emulated: list[EmulatedGpu]) -> None:
+    engine = on_gpu(RandomModel(f"random:test:{scheme}", SPEC))
+    (gpu,) = emulated
+    tokens_of(engine, {0: 1, 1: 7, 2: 33, 3: 48, 4: 100}, new_tokens=3)
+    # The self-check has a matrix of its own.
+    checked = CudaBackend()
+    assert gpu.asked - emulated[1].asked <= set(engine._backend._variants)  # type: ignore[attr-defined]
+    checked.close()
+
+
+def test_an_answer_does_not_depend_on_its_neighbours() -> None:
+    source = RandomModel("random:test:w4", SPEC)
+    engine = on_gpu(source, pages=8)
+    alone = [tokens_of(engine, {step: length})[0] for step, length in ((0, 30), (4, 65), (7, 3))]
+    assert tokens_of(engine, {0: 30, 4: 65, 7: 3}) == alone
+
+
+def test_when_pages_run_out_all_are_answered() -> None:
+    engine = on_gpu(RandomModel("random:test:w4", SPEC), pages=3)
+    found = tokens_of(engine, {0: 60, 1: 50, 2: 40, 3: 30}, new_tokens=70)
+    assert [len(answer) for answer in found] == [70] * 4
+
+
+def test_a_step_given_up_in_a_prompt_is_repeated() -> None:
+    source = RandomModel("random:test:w4", SPEC)
+    engine = on_gpu(source)
+    wanted = tokens_of(engine, {0: 20, 6: 90})
+    answers = iter([False, True] * 40 + [False] * 10_000)
+    step = engine.step
+    engine.step = lambda: step(lambda: next(answers))  # type: ignore[method-assign]
+    assert tokens_of(engine, {0: 20, 6: 90}) == wanted
+
+
+def test_logits_without_a_number_fail_the_request_and_the_next_one_is_answered() -> None:
+    source = RandomModel("random:test:w4", SPEC)
+    engine = on_gpu(source)
+    wanted = tokens_of(engine, {0: 20})
+    runner = engine._runner
+    assert isinstance(runner, DeviceRunner)
+    norm = runner._decoder._weights.norm
+    gpu = runner._backend.gpu
+    kept = gpu.view(norm, np.float32, SPEC.hidden_size).copy()  # type: ignore[attr-defined]
+    gpu.view(norm, np.float32, SPEC.hidden_size)[:] = np.nan  # type: ignore[attr-defined]
+    request = GenerationRequest((Message("user", "x"),), SamplingParams(max_new_tokens=5))
+    engine.add(request, token_ids=[1, 2, 3])
+    with pytest.raises(InferenceError, match="not a number to choose"):
+        engine.step()
+    assert [type(event) for event in engine.fail_step(InferenceError("so"))] == [FailedEvent]
+    gpu.view(norm, np.float32, SPEC.hidden_size)[:] = kept  # type: ignore[attr-defined]
+    assert tokens_of(engine, {0: 20}) == wanted
+
+
+def test_a_cancelled_answer_leaves_nothing_behind() -> None:
+    source = RandomModel("random:test:w4", SPEC)
+    engine = on_gpu(source)
+    wanted = tokens_of(engine, {0: 20})
+    for steps in range(1, 6):
+        request = GenerationRequest((Message("user", "x"),), SamplingParams(max_new_tokens=50))
+        engine.add(request, token_ids=list(range(10)))
+        for _ in range(steps):
+            engine.step()
+        done = engine.cancel(request.request_id)
+        assert isinstance(done, DoneEvent)
+        assert engine.reading().pages_free == 8
+        assert tokens_of(engine, {0: 20}) == wanted
+
+
+def test_an_untied_embedding_takes_no_memory_of_the_gpu() -> None:
+    backend = CudaBackend()
+    tied, untied = (
+        backend.planned_model_bytes(spec, {name: source.tensor_kind(name) for name in source.tensor_names()})
+        for spec in (SPEC, dataclasses.replace(SPEC, tied_head=False))
+        for source in (RandomModel("random:test:w4", spec),)
+    )
+    assert tied == untied
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_allocated(emulated: list[EmulatedGpu]) -> None:
+    source = RandomModel("random:test:w4", SPEC)
+    needed = make_plan(source, CudaBackend(), 512).total_bytes
+    fitting, short = CudaBackend(vram_bytes=needed), CudaBackend(vram_bytes=needed - 1)
+    assert make_plan(source, fitting, 512).total_bytes == needed
+    peak = emulated[-1].peak_bytes
+    with pytest.raises(OutOfMemoryError, match="on the GPU"):
+        make_plan(source, short, 512)
+    assert emulated[-1].peak_bytes == peak
+    assert short.device_memory(5).free_bytes == needed - 1, "the cap holds whatever a resident model gives back"
+
+
+def test_a_shape_that_the_kernels_do_not_take_is_refused() -> None:
+    backend = CudaBackend()
+    for odd, told in (
+        (dataclasses.replace(SPEC, intermediate_size=104), "intermediate size is 104"),
+        (dataclasses.replace(SPEC, head_dim=72), "heads are 72 wide"),
+    ):
+        with pytest.raises(BackendUnavailableError, match=told):
+            backend.planned_model_bytes(odd, {})
+
+
+def test_a_stopped_load_gives_everything_back(emulated: list[EmulatedGpu]) -> None:
+    source, backend = RandomModel("random:test:w4", SPEC), CudaBackend()
+    backend.begin_load(SPEC, make_plan(source, backend).weight_bytes)
+    answers = iter([False] * 5 + [True])
+    with pytest.raises(LoadStopped):
+        load_weights(source, backend, None, lambda: next(answers))
+    backend.close()
+    assert emulated[0].closed
+
+
+@pytest.mark.parametrize("failure", ["no driver", "wrong"])
+def test_a_gpu_that_does_not_work_is_said_so(
+    failure: str, monkeypatch: pytest.MonkeyPatch, emulated: list[EmulatedGpu]
+) -> None:
+    def no_driver(*_: Any) -> EmulatedGpu:
+        raise DeviceError("no NVIDIA driver was found")
+
+    def wrong(gpu: EmulatedGpu, a: Any, *_: Any) -> None:
+        gpu.view(a.out, np.float32, (a.tokens, a.rows))[:] = 1.0
+
+    if failure == "no driver":
+        monkeypatch.setattr(cuda_backend, "Device", no_driver)
+        told = "no NVIDIA driver was found"
+    else:
+        monkeypatch.setattr(EmulatedGpu, "run_matvec", wrong)
+        monkeypatch.setattr(cuda_backend.cuda_self_check, "_PASSED", set())
+        told = "matrix-vector kernel on emulated is off by"
+    with pytest.raises(BackendUnavailableError, match=told):
+        CudaBackend()
+    assert all(gpu.closed for gpu in emulated)
+
+
+def test_weights_come_before_allocate_only() -> None:
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+    backend: Callable[..., Any] = engine._backend.vector  # type: ignore[attr-defined]
+    with pytest.raises(Exception, match="before begin_load, or after allocate"):
+        backend(RandomModel("random:test:w4", SPEC).tensor("model.norm.weight"))
+    engine.close()
