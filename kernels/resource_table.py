@@ -2,7 +2,7 @@
 
     python -m kernels.resource_table            builds all variants and compares them with the table
     python -m kernels.resource_table --write    builds them and writes the table
-    python -m kernels.resource_table --here     builds them for this machine's GPU only, so that the app starts at once
+    python -m kernels.resource_table --here     builds what most models need on this machine's GPU
 
 No GPU is needed, except for the last.
 """
@@ -22,12 +22,9 @@ from typing import NamedTuple
 
 from kernels import compiler
 from kernels.errors import KernelError
-from kernels.variants import VARIANTS, Defines
+from kernels.variants import SHARED_BYTES, SMALLEST, VARIANTS, Defines, Target, common_target, table_target, variants
 
 TABLE = compiler.SOURCE_DIR / "resources.toml"
-ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
-NO_SPILLS = "sm_86"
-"""The architecture of the small GPUs that the kernels are made for."""
 
 _HEAD = """\
 # Registers of a thread, bytes of static shared memory of a block, bytes that each thread spills and reloads.
@@ -63,9 +60,19 @@ def compiler_version() -> str:
         return ".".join(str(part) for part in compiler.nvrtc_version())
 
 
-def jobs(archs: Iterable[str] = ARCHS) -> list[Job]:
-    """All that ships, for these architectures."""
-    return [Job(source, defines, arch) for source in VARIANTS for defines in VARIANTS[source] for arch in archs]
+def jobs(targets: Iterable[Target]) -> list[Job]:
+    """All variants for these targets."""
+    return [
+        Job(source, defines, target.arch)
+        for target in targets
+        for source in VARIANTS
+        for defines in variants(source, target)
+    ]
+
+
+def table_jobs() -> list[Job]:
+    """All that the table must hold."""
+    return jobs(table_target(arch) for arch in SHARED_BYTES)
 
 
 def build_all(wanted: list[Job]) -> Table:
@@ -111,7 +118,7 @@ def read_table(path: Path) -> tuple[str, Table]:
     }
 
 
-def spills(table: Table, arch: str = NO_SPILLS) -> list[str]:
+def spills(table: Table, arch: str = SMALLEST) -> list[str]:
     """Kernels that spill registers there."""
     return [name for name, entries in table.items() if arch in entries and entries[arch].spill_bytes]
 
@@ -132,14 +139,14 @@ def main(arguments: list[str]) -> int:
     """Returns the exit status: 1 where the table is wrong, a kernel spills, or nothing can be built."""
     parser = argparse.ArgumentParser(prog="python -m kernels.resource_table", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the table instead of comparing with it")
-    parser.add_argument("--here", action="store_true", help="build for this machine's GPU only")
+    parser.add_argument("--here", action="store_true", help="build what most models need on this machine's GPU")
     options = parser.parse_args(arguments)
     try:
         if options.here:
             return _build_here()
-        built = build_all(jobs())
+        built = build_all(table_jobs())
         version, committed = read_table(TABLE) if TABLE.exists() else ("", {})
-        problems = [f"{name} spills registers on {NO_SPILLS}" for name in spills(built)]
+        problems = [f"{name} spills registers on {SMALLEST}" for name in spills(built)]
         if options.write:
             write_table(built, TABLE)
         else:
@@ -155,7 +162,8 @@ def _build_here() -> int:
 
     device = Device()
     try:
-        wanted = jobs([compiler.arch_for(device.capability)])
+        arch = compiler.arch_for(device.capability)
+        wanted = jobs([common_target(arch, device.capability, device.shared_bytes_per_block)])
         name = device.name
     finally:
         device.close()

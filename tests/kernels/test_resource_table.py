@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kernels import compiler, resource_table
-from kernels.resource_table import ARCHS, Needs
-from kernels.variants import VARIANTS, combinations
+from kernels.block_tiles import tile_format
+from kernels.resource_table import Needs
+from kernels.variants import SHARED_BYTES, SMALLEST, VARIANTS, combinations, common_target, table_target, variants
+
+GGUF = {tile_format(kind) for kind in ("q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k", "q8_0", "f16")}
 
 SOURCE = """\
 extern "C" __global__ void a(float* out) {
@@ -21,19 +24,40 @@ extern "C" __global__ void a(float* out) {
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_shipped_kernels_need_what_the_table_says():
-    built = resource_table.build_all(resource_table.jobs())
+    built = resource_table.build_all(resource_table.table_jobs())
     version, committed = resource_table.read_table(resource_table.TABLE)
     assert resource_table.spills(built) == []
     problems = resource_table.differences(built, committed, version == resource_table.compiler_version())
     assert problems == [], "after a change of a kernel: python -m kernels.resource_table --write"
-    assert all(set(entries) == set(ARCHS) for entries in built.values())
 
 
-def test_every_source_has_variants_that_ship():
+def test_every_source_is_held_on_every_architecture():
     assert set(VARIANTS) == {path.name for path in compiler.SOURCE_DIR.glob("*.cu")}
-    for source, variants in VARIANTS.items():
-        assert variants, source
-        assert len({tuple(sorted(v.items())) for v in variants}) == len(variants), f"{source} lists one twice"
+    for arch in SHARED_BYTES:
+        jobs = resource_table.jobs([table_target(arch)])
+        assert {job.source for job in jobs} == set(VARIANTS)
+        names = [(job.source, *sorted(job.defines.items())) for job in jobs]
+        assert len(set(names)) == len(names)
+
+
+def test_the_smallest_gpu_is_held_to_every_format():
+    for source in ("matvec.cu", "matmul.cu", "embed.cu"):
+        found = {
+            (defines["BITS"], defines["GROUP"], defines["MINIMA"])
+            for defines in variants(source, table_target(SMALLEST))
+        }
+        assert found >= {(bits, group, 0) for bits in (3, 4) for group in (32, 64, 128)}
+        assert found >= {(of_format.bits, of_format.group_size, int(not of_format.symmetric)) for of_format in GGUF}
+
+
+def test_common_variants_are_those_of_the_gpu_at_hand():
+    target = common_target("compute_121", (12, 2), 99 << 10)
+    jobs = resource_table.jobs([target])
+    assert {job.arch for job in jobs} == {"compute_121"}
+    assert {job.source for job in jobs} == set(VARIANTS)
+    assert {job.defines["CLUSTERS"] for job in jobs if "CLUSTERS" in job.defines} == {0, 1}
+    small = resource_table.jobs([common_target("sm_86", (8, 6), 99 << 10)])
+    assert {job.defines["CLUSTERS"] for job in small if "CLUSTERS" in job.defines} == {0}
 
 
 def test_combinations():
@@ -48,7 +72,9 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(compiler, "SOURCE_DIR", tmp_path)
     monkeypatch.setattr(compiler, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(resource_table, "TABLE", tmp_path / "resources.toml")
-    monkeypatch.setattr(resource_table, "VARIANTS", {"a.cu": ({"SIZE": 64}, {"SIZE": 128})})
+    own = {"a.cu": lambda target: ({"SIZE": 64}, {"SIZE": 128}, {"SIZE": 64})}
+    monkeypatch.setattr(resource_table, "VARIANTS", own)
+    monkeypatch.setattr("kernels.variants.VARIANTS", own)
     # Other processes would not know of these.
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     return tmp_path
