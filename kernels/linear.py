@@ -85,7 +85,7 @@ class Linear:
         arguments = matvec.MatvecArguments(
             x, matrix.pointer, matrix.bias_pointer, norm, residual, out, eps, matrix.rows, matrix.columns, tokens,
             plan.tiles, plan.units, plan.slices, plan.slice_tiles, plan.windows, plan.window_slices, plan.batch_units,
-            plan.units_at_once, plan.block_units, plan.more_blocks,
+            plan.units_at_once, plan.block_units, plan.more_blocks, 1.0 / matrix.columns,
         )  # fmt: skip
         defines = matvec.defines(matrix.format, variant, build, epilogue, bool(norm), plan.windows > 1)
         contract_of("matvec.cu", "matvec").check(arguments, defines)

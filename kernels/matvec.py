@@ -20,8 +20,6 @@ EPILOGUES = ("store", "add", "gated")
 
 _PARTIAL_BYTES = 16 << 10
 _MOST_UNITS = 8
-_MOST_SLICE_TILES = {16: 10, 8: 7}
-"""By warps: a slice of x must fit beside the rings, also for 8 tokens."""
 
 
 class MatvecArguments(ctypes.Structure):
@@ -32,7 +30,7 @@ class MatvecArguments(ctypes.Structure):
         ("out", c_uint64), ("eps", c_float), ("rows", c_int), ("columns", c_int), ("tokens", c_int),
         ("tiles", c_int), ("units", c_int), ("slices", c_int), ("slice_tiles", c_int),
         ("windows", c_int), ("window_slices", c_int), ("batch_units", c_int), ("units_at_once", c_int),
-        ("block_units", c_int), ("more_blocks", c_int),
+        ("block_units", c_int), ("more_blocks", c_int), ("mean", c_float),
     ]  # fmt: skip
 
 
@@ -47,10 +45,10 @@ class Build:
     def of(cls, of_format: QuantFormat, shared_bytes_per_block: int) -> Build:
         """The measured choice for a GPU whose blocks may have so much shared memory."""
         if shared_bytes_per_block < 96 << 10:  # sm_75: copies are not asynchronous there, more slots gain nothing
-            return cls(8, 2)
-        budget = 68 << 10 if shared_bytes_per_block > 160 << 10 else 56 << 10
-        warps = 16 if 2 * 16 * of_format.tile_bytes <= budget else 8
-        return cls(warps, max(2, min(8, budget // (warps * of_format.tile_bytes))))
+            return cls(8, 1)
+        budget = 84 << 10 if shared_bytes_per_block > 160 << 10 else 68 << 10
+        warps = 16 if 64 * of_format.tile_bytes <= budget else 8
+        return cls(warps, max(1, min(32 // warps, budget // (2 * warps * of_format.tile_bytes))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +79,13 @@ def _x_tile_bytes(of_format: QuantFormat, tokens: int) -> int:
     return tokens * (2 * TILE_COLUMNS + 4 + (0 if of_format.symmetric else of_format.groups * 4))
 
 
+def _most_slice_tiles(build: Build, limit: int) -> int:
+    """A slice of x must fit beside the rings, also for 8 tokens."""
+    if build.warps == 16:
+        return 10
+    return 20 if limit > 160 << 10 else 6
+
+
 @cache
 def plan(
     of_format: QuantFormat,
@@ -103,12 +108,12 @@ def plan(
     tiles = -(-columns // TILE_COLUMNS)
     parts = 2 if epilogue == "gated" else 1
     units = -(-rows // TILE_ROWS) // parts
-    slice_tiles = min(-(-tiles // build.warps), _MOST_SLICE_TILES[build.warps])
+    slice_tiles = min(2 * -(-tiles // (2 * build.warps)), _most_slice_tiles(build, limit))
     slices = -(-tiles // slice_tiles)
     # A block for each SM, or a smaller grid where many would idle.
     grid = sm_count if 2 * units > sm_count else units
     block_units, more_blocks = divmod(units, grid)
-    ring = build.warps * build.stages * of_format.tile_bytes
+    ring = build.warps * build.stages * 2 * of_format.tile_bytes
     for windows in range(-(-slices // build.warps), slices + 1):
         window_slices = -(-slices // windows)
         units_at_once = build.warps // window_slices

@@ -1,11 +1,11 @@
 // Computes: y = W x for up to 8 tokens at once, W quantized; x optionally normalized, y with bias, residual or SiLU gate
 // Arguments: x, weights, bias, norm, residual, out, eps, rows, columns, tokens, tiles, units, slices, slice_tiles, windows,
-//   window_slices, batch_units, units_at_once, block_units, more_blocks
+//   window_slices, batch_units, units_at_once, block_units, more_blocks, mean
 // Requires: 1 <= tokens <= TOKENS; rows >= 1; 4 <= columns <= 65536; columns % 4 == 0; tokens * rows < 2 ** 31;
 //   EPILOGUE != 2 or rows % 32 == 0; EPILOGUE != 1 or residual != 0; NORM == 0 or norm != 0; x % 16 == 0;
 //   weights % 16 == 0; norm % 16 == 0; out != 0; tiles == (columns + 127) // 128;
 //   units == (rows + 15) // 16 // (1 + EPILOGUE // 2); units * (1 + EPILOGUE // 2) * tiles < 2 ** 31;
-//   slice_tiles >= 1; slices == (tiles + slice_tiles - 1) // slice_tiles; windows == 1 or WINDOWED == 1;
+//   slice_tiles >= 2; slice_tiles % 2 == 0; slices == (tiles + slice_tiles - 1) // slice_tiles; windows == 1 or WINDOWED == 1;
 //   windows * window_slices >= slices; 1 <= window_slices <= WARPS; units_at_once == WARPS // window_slices;
 //   batch_units >= 1; batch_units * 16 * TOKENS <= 32 * WARPS; block_units >= 0; more_blocks >= 0;
 //   block_units + more_blocks >= 1
@@ -33,7 +33,7 @@
 #endif
 #ifndef WARPS
 #define WARPS 16
-#define STAGES 4
+#define STAGES 2
 #endif
 #ifndef RESIDENT
 // Two blocks of 512 threads share an SM, so that the next kernel can start beside this one; where a lane holds many sums
@@ -62,10 +62,11 @@ struct MatvecArguments {
   int windows, window_slices;
   int batch_units, units_at_once;  // the latter: WARPS / window_slices
   int block_units, more_blocks;    // units of a block; so many blocks take one more
+  float mean;                      // 1 / columns
 };
 
 typedef Tile<BITS, GROUP, MINIMA != 0> Weights;
-typedef TileRing<Weights::BYTES, STAGES> Ring;
+typedef Ring<2 * Weights::BYTES, STAGES> PairRing;  // of two neighbouring tiles along K
 
 constexpr int PARTS = EPILOGUE == GATED ? 2 : 1;
 constexpr int GROUPS = Weights::GROUPS;
@@ -116,6 +117,12 @@ __device__ __forceinline__ float reciprocal(float v) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
   return r;
+}
+
+__device__ __forceinline__ float reciprocal_root(float v) {
+  float r;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r * __fmaf_rn(-0.5f * v * r, r, 1.5f);
 }
 
 // Added to a float of less than 2^22, leaves the nearest integer in the low bits.
@@ -232,11 +239,13 @@ __device__ __forceinline__ int units_of_batch(const MatvecArguments& a, const Sh
   return min(a.batch_units, s.unit_count - batch * a.batch_units);
 }
 
-// The tiles of one warp in order, for copies ahead: over batches, windows of K, parts (gate, up), units, its slice.
+// The pairs of tiles of one warp in order, for copies ahead: over batches, windows of K, parts (gate, up), units, its slice.
 struct Walk {
-  const u8* tile;  // this lane's part of it
-  int left, length, skip;  // tiles of the slice to come; all of them; bytes from its end to the next unit's slice
-  int unit, units;         // of this batch; units is 0 at the end of all
+  const u8* pair;  // this lane's part of it
+  int tiles;       // of the slice, to come
+  int length;      // of the slice, in tiles
+  int skip;        // bytes from the end of the slice's last pair to the next unit's slice
+  int unit, units;  // of this batch; units is 0 at the end of all
   int batch, window, part;
 };
 
@@ -250,26 +259,34 @@ __device__ __forceinline__ void next_part(const MatvecArguments& a, const Share&
     const int slice = w.window * a.window_slices + s.slice;
     w.unit = s.unit;
     w.units = max(0, units_of_batch(a, s, w.batch));
+    w.tiles = 0;
     if (!w.units) return;
     if (slice < a.slices && w.unit < w.units) {
       const int row_tile = s.first_unit + w.batch * a.batch_units + w.unit + w.part * a.units;
       const int first = slice * a.slice_tiles;
-      w.left = w.length = min(a.slice_tiles, a.tiles - first);
-      w.skip = (a.units_at_once * a.tiles - w.length) * Weights::BYTES;
-      w.tile = a.weights + (i64)(row_tile * a.tiles + first) * Weights::BYTES + lane * 16;
+      w.tiles = w.length = min(a.slice_tiles, a.tiles - first);
+      w.skip = (a.units_at_once * a.tiles - (w.length + 1 & ~1)) * Weights::BYTES;
+      w.pair = a.weights + (i64)(row_tile * a.tiles + first) * Weights::BYTES + lane * 16;
       return;
     }
   }
 }
 
 __device__ __forceinline__ void advance(const MatvecArguments& a, const Share& s, Walk& w, int lane) {
-  w.tile += Weights::BYTES;
-  if (--w.left == 0) {
-    w.left = w.length;
-    w.tile += w.skip;
+  w.pair += 2 * Weights::BYTES;
+  w.tiles -= 2;
+  if (w.tiles <= 0) {
+    w.tiles = w.length;
+    w.pair += w.skip;
     w.unit += a.units_at_once;
     if (w.unit >= w.units) next_part(a, s, w, lane);
   }
+}
+
+// Starts the copy of the next pair, or tile where a slice ends with one, and goes on.
+__device__ __forceinline__ void copy_ahead(const MatvecArguments& a, const Share& s, Walk& w, PairRing& ring, int lane) {
+  ring.refill(w.pair, min(w.tiles, 2) * (Weights::BYTES / 16) - lane);
+  if (w.tiles) advance(a, s, w, lane);
 }
 
 // A lane's part of a tile in registers.
@@ -366,20 +383,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   const bool spare = share.unit_count == 0;
   if (spare) share.first_unit = blockIdx.x - a.more_blocks, share.unit_count = 1;
 
-  Ring ring;
-  ring.open(memory + warp * Ring::RING_BYTES);
+  PairRing ring;
+  ring.open(memory + warp * PairRing::RING_BYTES);
   Walk ahead;
   ahead.batch = -1, ahead.window = WINDOWED ? a.windows - 1 : 0, ahead.part = PARTS - 1;
   next_part(a, share, ahead, lane);
 #pragma unroll 1
-  for (int i = 0; i < STAGES; i++) {
-    ring.start(i * Weights::BYTES, ahead.tile, ahead.units > 0, lane);
-    if (ahead.units > 0) advance(a, share, ahead, lane);
-  }
+  for (int i = 0; i < STAGES; i++) copy_ahead(a, share, ahead, ring, lane);
 
   Shared shared;
   const int window_tiles = a.window_slices * a.slice_tiles, padded_tiles = (a.tiles + 3) & ~3;
-  u8* free = memory + WARPS * Ring::RING_BYTES;
+  u8* free = memory + WARPS * PairRing::RING_BYTES;
   shared.digits = free, free += window_tiles * X_TILE_BYTES;
   shared.zeros = free, free += GROUPS > 1 ? X_TILE_BYTES : 0;
   shared.squares = (float*)free, free += NORM ? padded_tiles * TOKENS * 4 : 0;
@@ -423,9 +437,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   STAMP(2);
   input.load(a, x_from, 0, min(window_tiles, a.tiles), warp, 0, lane);
 
-  Operand operand;
-  operand.read(ring.take(), lane);
-
   float inverse_rms = 1;
   int buffer = 0;
   for (int batch = 0; batch * a.batch_units < share.unit_count; batch++, out_row += a.batch_units * TILE_ROWS) {
@@ -434,21 +445,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
     float first = 0, second = 0, added = 0;
     if (writes && EPILOGUE == ADD) added = load_fresh_1(a.residual + (token * out_rows + out_row));  // early
     for (int window = 0; window < (WINDOWED ? a.windows : 1); window++) {
-      const int first_slice = window * a.window_slices, first_tile = first_slice * a.slice_tiles;
+      const int first_slice = window * a.window_slices, x_tile = first_slice * a.slice_tiles;
       const int slices = min(a.window_slices, a.slices - first_slice);
       if (WINDOWED || batch == 0) {
-        const int count = min(window_tiles, a.tiles - first_tile);
+        const int count = min(window_tiles, a.tiles - x_tile);
         if (WINDOWED && batch + window > 0) {
-          if (NORM) input.load_norm(a, first_tile, count, warp, lane);
-          input.load(a, Input::part(a, first_tile, warp, 0, lane), first_tile, count, warp, 0, lane);
+          if (NORM) input.load_norm(a, x_tile, count, warp, lane);
+          input.load(a, Input::part(a, x_tile, warp, 0, lane), x_tile, count, warp, 0, lane);
         }
-        quantize(a, shared, input, first_tile, count, warp, lane);
+        quantize(a, shared, input, x_tile, count, warp, lane);
         __syncthreads();
         STAMP(3);
       }
       if (share.slice < slices) {
         const int start = share.slice * a.slice_tiles;  // in the window
-        const int count = min(a.slice_tiles, a.tiles - first_tile - start);
+        const int count = min(a.slice_tiles, a.tiles - x_tile - start);
 #pragma unroll 1
         for (int part = 0; part < PARTS; part++) {
           float* to = shared.partials + buffer * buffer_floats + (share.unit * PARTS + part) * item_floats +
@@ -460,11 +471,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
             const float* scales = shared.scales + start * TOKENS;
             const float* sums = shared.sums + start * TOKENS * GROUPS;
 #pragma unroll 1
-            for (int tile = count; tile > 0; tile--) {
+            for (int tiles = count; tiles > 0; tiles -= 2) {
+              Operand operand;
+              const u8* pair = ring.take();
+              operand.read(pair, lane);
               multiply(operand, x, scales, sums, lane, acc);
-              ring.refill(ahead.tile, ahead.units > 0, lane);
-              if (ahead.units > 0) advance(a, share, ahead, lane);
-              operand.read(ring.take(), lane);
+              x += b_stride, scales += TOKENS, sums += TOKENS * GROUPS;
+              operand.read(pair + Weights::BYTES, lane);
+              copy_ahead(a, share, ahead, ring, lane);
+              if (tiles == 1) break;
+              multiply(operand, x, scales, sums, lane, acc);
               x += b_stride, scales += TOKENS, sums += TOKENS * GROUPS;
             }
             write_partials(to, acc, lane);
@@ -485,11 +501,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
     if (NORM) {
       if (batch == 0) {
         float sum = 0;
+#pragma unroll 4
         for (int i = 0; i < padded_tiles; i += 4) {
           const float4 squares = *(const float4*)(shared.squares + token * padded_tiles + i);
           sum = __fadd_rn(sum, __fadd_rn(__fadd_rn(squares.x, squares.y), __fadd_rn(squares.z, squares.w)));
         }
-        inverse_rms = 1.0f / sqrtf(sum / (float)a.columns + a.eps);
+        inverse_rms = reciprocal_root(__fmaf_rn(sum, a.mean, a.eps));
       }
       first = __fmul_rn(first, inverse_rms);
       second = __fmul_rn(second, inverse_rms);

@@ -1,7 +1,7 @@
-// A warp's private queue of weight tiles in shared memory, filled ahead by asynchronous copies.
+// A warp's private queue of pieces of memory in shared memory, filled ahead by asynchronous copies.
 //
-// Tiles come out in the order in which they were started. A tile is read into registers as soon as it is taken, so its
-// slot is filled again while it is worked on, and all `stages` slots are on their way.
+// Pieces come out in the order in which they were started. A piece is read into registers as soon as it is taken; then
+// the next one comes into its slot while it is worked on.
 #pragma once
 #include "device.cuh"
 
@@ -19,36 +19,30 @@ __device__ __forceinline__ void copy_16_async_if(bool wanted, u8* shared, const 
 }
 
 template <int bytes, int stages>
-struct TileRing {
-  static constexpr int CHUNKS = bytes / 16;
+struct Ring {
   static constexpr int RING_BYTES = bytes * stages;
 
   u8* slots;
-  int slot;  // offset of the tile that is taken next
+  int slot;  // offset of the one whose turn it is
 
   __device__ __forceinline__ void open(u8* ring) { slots = ring, slot = 0; }
 
-  // Starts the copy of a tile. `lane_part` is 16 lane bytes behind its start. Where there is none left, only the count
-  // of copies goes on.
-  __device__ __forceinline__ void start(int to_slot, const u8* lane_part, bool there, int lane) const {
-    u8* to = slots + to_slot + lane * 16;
-#pragma unroll
-    for (int i = 0; i < CHUNKS; i += WARP)
-      copy_16_async_if(there && (i + WARP <= CHUNKS || lane < CHUNKS - i), to + i * 16, lane_part + i * 16);
-    end_copy_group();
-  }
-
-  // Waits for the oldest tile.
+  // Waits for the oldest piece.
   __device__ __forceinline__ const u8* take() const {
     wait_for_copies<stages - 1>();
     __syncwarp();
     return slots + slot;
   }
 
-  // Every lane has read the tile that was taken: another one comes into its place.
-  __device__ __forceinline__ void refill(const u8* lane_part, bool there, int lane) {
+  // Every lane has read the piece that was taken last: starts the copy of another one into its place.
+  //   lane_part: 16 lane bytes behind its start
+  //   chunks: how many runs of 16 bytes it has, less lane; nothing is copied of a piece that has none
+  __device__ __forceinline__ void refill(const u8* lane_part, int chunks) {
     __syncwarp();
-    start(slot, lane_part, there, lane);
+    u8* to = slots + slot + threadIdx.x % WARP * 16;
+#pragma unroll
+    for (int i = 0; i < bytes / 16; i += WARP) copy_16_async_if(i < chunks, to + i * 16, lane_part + i * 16);
+    end_copy_group();
     slot = slot == RING_BYTES - bytes ? 0 : slot + bytes;
   }
 };

@@ -109,9 +109,7 @@ def test_normalized(device, guarded, rng, tokens, columns):
 @pytest.mark.parametrize("name", ["w4g128", "w3g32m"])
 @pytest.mark.parametrize("tokens", [1, 4, 7])
 def test_added_to_the_residual_in_place(device, guarded, rng, name, tokens):
-    product = Product(
-        device, guarded, random_matrix(rng, name, 2048, 1536), rng.normal(size=2048).astype(np.float32)
-    )
+    product = Product(device, guarded, random_matrix(rng, name, 2048, 1536), rng.normal(size=2048).astype(np.float32))
     x = rng.normal(size=(tokens, 1536)).astype(np.float32)
     residual = rng.normal(size=(tokens, 2048)).astype(np.float32)
     out = product.run(x, epilogue="add", residual=residual)
