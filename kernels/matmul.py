@@ -121,9 +121,9 @@ class BlockShape:
         stage_tiles: tiles of 128 columns in a stage of the pipeline.
         least_stages: of the pipeline; the shape is left out where fewer fit.
         most_stages: of the pipeline, where shared memory suffices.
-        blocks_per_sm: that many blocks fit an SM at once; bounds the registers.
-        clocks: of an SM for 128 columns when it is full, measured on an H200.
-        alone: the same for a block that has an SM for itself.
+        blocks_per_sm: that many fit an SM at once; bounds the registers.
+        shared_ns: time that a block takes of an SM for 128 columns when the SM is full, measured on an H200.
+        alone_ns: the same for a block that has an SM for itself.
     """
 
     row_warps: int
@@ -134,8 +134,8 @@ class BlockShape:
     least_stages: int
     most_stages: int
     blocks_per_sm: int
-    clocks: int
-    alone: int
+    shared_ns: int
+    alone_ns: int
 
     @property
     def rows(self) -> int:
@@ -165,11 +165,13 @@ class BlockShape:
                 break
         return 0
 
-    def cost(self, rows: int, tokens: int, sm_count: int) -> int:
-        """Estimated clocks for 128 columns."""
+    def cost(self, rows: int, tokens: int, sm_count: int) -> float:
+        """Estimated nanoseconds for 128 columns: full rounds of the SMs, then what is left."""
         blocks = -(-rows // self.rows) * -(-tokens // self.tokens)
-        full = -(-blocks // sm_count) * self.clocks
-        return max(full, -(-blocks // (sm_count * self.blocks_per_sm)) * self.alone)
+        rounds, left = divmod(-(-blocks // sm_count), self.blocks_per_sm)
+        full = self.blocks_per_sm * self.shared_ns
+        more = (full - self.alone_ns) / max(1, self.blocks_per_sm - 1)  # of a block beside others
+        return rounds * full + (self.alone_ns + (left - 1) * more if left else 0)
 
     def defines(self, of_format: QuantFormat, digits: int, stages: int) -> dict[str, int]:
         """Macros of matmul.cu."""
@@ -189,11 +191,12 @@ class BlockShape:
 
 
 BLOCK_SHAPES = (
-    BlockShape(4, 2, 1, 8, 1, 3, 4, 2, 900, 1300),
-    BlockShape(2, 2, 2, 4, 1, 2, 4, 2, 450, 700),
-    BlockShape(2, 2, 2, 2, 1, 2, 4, 3, 300, 600),
-    BlockShape(2, 2, 2, 1, 2, 2, 4, 3, 200, 500),
-    BlockShape(4, 1, 2, 1, 2, 2, 4, 2, 250, 500),
+    BlockShape(4, 2, 1, 8, 1, 3, 4, 2, 969, 1264),
+    BlockShape(2, 2, 2, 4, 1, 2, 4, 2, 504, 670),
+    BlockShape(2, 2, 2, 2, 1, 2, 4, 3, 292, 448),
+    BlockShape(2, 2, 2, 2, 2, 2, 4, 2, 326, 399),
+    BlockShape(4, 1, 2, 1, 2, 2, 4, 2, 235, 252),
+    BlockShape(2, 2, 2, 1, 1, 2, 4, 4, 179, 299),
 )
 
 
