@@ -163,7 +163,7 @@ def _build_here() -> int:
     device = Device()
     try:
         arch = compiler.arch_for(device.capability)
-        wanted = jobs([common_target(arch, device.capability, device.shared_bytes_per_block)])
+        wanted = jobs([common_target(arch, device.shared_bytes_per_block)])
         name = device.name
     finally:
         device.close()

@@ -26,7 +26,6 @@ class Target:
     Attributes:
         arch: "sm_86", or "compute_86" for PTX.
         shared_bytes: shared memory that one block may have.
-        has_clusters: blocks can share memory (sm_90).
         formats: of weights.
         main_formats: those of them that are wanted for every number of tokens, not for the fewest and the most only.
         head_dims: of attention.
@@ -34,7 +33,6 @@ class Target:
 
     arch: str
     shared_bytes: int
-    has_clusters: bool
     formats: tuple[QuantFormat, ...]
     main_formats: tuple[QuantFormat, ...]
     head_dims: tuple[int, ...]
@@ -71,12 +69,12 @@ def table_target(arch: str) -> Target:
     """What the table holds to its numbers on one of its architectures."""
     formats = _ALL_FORMATS if arch == SMALLEST else _MAIN_FORMATS
     head_dims = (64, 80, 96, 128, 256) if arch == SMALLEST else _MAIN_HEAD_DIMS
-    return Target(arch, SHARED_BYTES[arch], arch == "sm_90", formats, _MAIN_FORMATS, head_dims)
+    return Target(arch, SHARED_BYTES[arch], formats, _MAIN_FORMATS, head_dims)
 
 
-def common_target(arch: str, capability: tuple[int, int], shared_bytes: int) -> Target:
+def common_target(arch: str, shared_bytes: int) -> Target:
     """What most models need on a GPU."""
-    return Target(arch, shared_bytes, capability >= (9, 0), _COMMON_FORMATS, _COMMON_FORMATS, _MAIN_HEAD_DIMS)
+    return Target(arch, shared_bytes, _COMMON_FORMATS, _COMMON_FORMATS, _MAIN_HEAD_DIMS)
 
 
 def variants(source: str, target: Target) -> tuple[Defines, ...]:
@@ -94,10 +92,6 @@ def _one(target: Target) -> Iterable[Defines]:
 
 def _head_dims(target: Target) -> Iterable[Defines]:
     return combinations(HEAD_DIM=target.head_dims)
-
-
-def _attention_decode(target: Target) -> Iterable[Defines]:
-    return combinations(HEAD_DIM=target.head_dims, CLUSTERS=(0, 1) if target.has_clusters else (0,))
 
 
 def _embed(target: Target) -> Iterator[Defines]:
@@ -122,7 +116,7 @@ def _matmul(target: Target) -> Iterator[Defines]:
 
 
 VARIANTS: dict[str, Callable[[Target], Iterable[Defines]]] = {
-    "attention_decode.cu": _attention_decode,
+    "attention_decode.cu": _head_dims,
     "attention_prefill.cu": _head_dims,
     "embed.cu": _embed,
     "matmul.cu": _matmul,

@@ -51,13 +51,12 @@ def test_the_smallest_gpu_is_held_to_every_format():
 
 
 def test_common_variants_are_those_of_the_gpu_at_hand():
-    target = common_target("compute_121", (12, 2), 99 << 10)
-    jobs = resource_table.jobs([target])
-    assert {job.arch for job in jobs} == {"compute_121"}
-    assert {job.source for job in jobs} == set(VARIANTS)
-    assert {job.defines["CLUSTERS"] for job in jobs if "CLUSTERS" in job.defines} == {0, 1}
-    small = resource_table.jobs([common_target("sm_86", (8, 6), 99 << 10)])
-    assert {job.defines["CLUSTERS"] for job in small if "CLUSTERS" in job.defines} == {0}
+    large, small = (
+        resource_table.jobs([common_target("compute_121", shared_bytes)]) for shared_bytes in (227 << 10, 64 << 10)
+    )
+    assert {job.arch for job in large} == {"compute_121"}
+    assert {job.source for job in large} == {job.source for job in small} == set(VARIANTS)
+    assert large != small
 
 
 def test_combinations():
