@@ -19,6 +19,7 @@ BLOCK_COLUMNS = 8192
 """Most columns whose errors are seen together: three matrices of that width squared are in memory at once."""
 
 _DAMPING = 0.01
+_CHOLESKY_COLUMNS = 256
 
 Floats = NDArray[np.float32]
 
@@ -70,6 +71,26 @@ def curvature_of(inputs: Floats) -> Curvature:
     return Curvature(tuple(_block(inputs, start, width) for start in range(0, columns, width)), columns)
 
 
+def cholesky(matrix: Floats) -> Floats:
+    """The lower triangle L of matrix = L L^T, mostly by products of matrices: the library's own is many times slower.
+
+    Raises:
+        numpy.linalg.LinAlgError: the matrix is not positive definite.
+    """
+    factor = matrix.copy()
+    for start in range(0, len(factor), _CHOLESKY_COLUMNS):
+        end = min(start + _CHOLESKY_COLUMNS, len(factor))
+        corner = np.linalg.cholesky(factor[start:end, start:end].astype(np.float64))
+        factor[start:end, start:end] = corner
+        factor[start:end, end:] = 0
+        below = factor[end:, start:end] @ np.linalg.inv(corner).T.astype(np.float32)
+        factor[end:, start:end] = below
+        for first in range(0, len(below), 4 * _CHOLESKY_COLUMNS):
+            last = first + 4 * _CHOLESKY_COLUMNS
+            factor[end + first :, end + first : end + last] -= below[first:] @ below[first:last].T
+    return factor
+
+
 def _block(inputs: Floats, start: int, width: int) -> CurvatureBlock:
     used = inputs[:, start : start + width]
     products = used.T @ used
@@ -84,6 +105,6 @@ def _block(inputs: Floats, start: int, width: int) -> CurvatureBlock:
         # Few tokens leave directions that were never seen.
         products[np.diag_indices_from(products)] += np.float32(damping - added)
         try:
-            return CurvatureBlock(order + start, np.linalg.cholesky(products))
+            return CurvatureBlock(order + start, cholesky(products))
         except np.linalg.LinAlgError:
             added, damping = damping, 4 * damping
