@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from inference.backends import cuda_plan, cuda_self_check
 from inference.backends.backend import Batch, DeviceMemory
-from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, Regions, aligned
+from inference.backends.cuda_memory import StepMemory
+from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, aligned
 from inference.backends.cuda_variants import Variant, VariantBuilder, needed_variants
 from inference.backends.cuda_weights import WeightLoader
 from inference.errors import BackendUnavailableError
@@ -27,12 +28,12 @@ from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
 from kernels.attention import Attention, AttentionShape
 from kernels.block_tiles import tile_format
-from kernels.cuda_driver import Device, DeviceBuffer, Event, HostBuffer
+from kernels.cuda_driver import Device, DeviceBuffer
 from kernels.cuda_memory import MEMORY_BLOCK, rounded_up
 from kernels.elementwise import Elementwise
 from kernels.errors import ContractError, KernelError
 from kernels.linear import DeviceMatrix, Linear
-from kernels.matmul import Activations, Matmul
+from kernels.matmul import Matmul
 from kernels.sampling import Sampler, planned_sampler_bytes
 
 PREFILL_CHUNK = 512
@@ -40,8 +41,6 @@ PREFILL_CHUNK = 512
 RESERVE_BYTES = 8 << 20
 """What the driver takes for modules and graphs, and blocks that are not full; measured, rounded up."""
 HEAD_DIMS = (64, 80, 96, 128, 256)
-_UPLOADS = 4
-"""Batches that may be on their way to the GPU at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,45 +68,6 @@ class Queries:
     qkv: Rows
     q_norm: int
     k_norm: int
-
-
-class UploadRing:
-    """Pinned memory for the arrays of a few steps: none is written again before its copy has run."""
-
-    def __init__(self, gpu: Device, nbytes: int) -> None:
-        self._gpu = gpu
-        self._buffers: list[HostBuffer] = [gpu.host_buffer(nbytes) for _ in range(_UPLOADS)]
-        self._copied: list[Event | None] = [None] * _UPLOADS
-        self._at = 0
-
-    def take(self) -> NDArray[np.uint8]:
-        """Memory to write to; `send` copies it."""
-        self._at = (self._at + 1) % _UPLOADS
-        event = self._copied[self._at]
-        if event is not None:
-            event.synchronize()
-        return self._buffers[self._at].array
-
-    def send(self, pointer: int, start: int, end: int) -> None:
-        """Queues the copy of bytes start to end of what was taken last, to that offset behind `pointer`."""
-        stream = self._gpu.stream
-        stream.copy_to_device(pointer + start, self._buffers[self._at], end - start, start)
-        self._copied[self._at] = stream.record(self._copied[self._at])
-
-
-@dataclass(slots=True, eq=False)
-class StepMemory:
-    """What the operations of a step read and write: addresses on the device."""
-
-    buffer: DeviceBuffer
-    at: Mapping[str, int]
-    activations: Activations
-    prefill: Regions
-    decode: Regions
-    pages: int
-    max_tokens: int
-    batches: UploadRing
-    rows: UploadRing
 
 
 class CudaBackend:
@@ -190,7 +150,7 @@ class CudaBackend:
         """See Backend. Page tables are counted for the longest context of the model."""
         pages = cuda_plan.max_pages(spec)
         parts = (
-            _step_bytes(spec, max_batch_tokens, pages),
+            StepMemory.planned_bytes(spec, max_batch_tokens, pages),
             Attention.workspace_bytes(_attention_shape(spec, pages), MAX_ROWS),
             planned_sampler_bytes(SAMPLER_ROWS, spec.vocab_size),
         )
@@ -244,27 +204,8 @@ class CudaBackend:
         self._side_bytes = self._layer_bytes // 2
         self._q_size, self._eps = spec.q_size, spec.rms_norm_eps
         self._attention = Attention(self.gpu, _attention_shape(spec, num_pages), inv_freq, MAX_ROWS)
-        self._memory = self._step_memory(spec, num_pages, max_batch_tokens)
+        self._memory = StepMemory.allocate(self.gpu, spec, max_batch_tokens, num_pages)
         self._sampler = Sampler(self.gpu, SAMPLER_ROWS, spec.vocab_size)
-
-    def _step_memory(self, spec: ModelSpec, pages: int, tokens: int) -> StepMemory:
-        sizes = cuda_plan.step_sizes(spec, tokens, pages)
-        sizes["activations"] = Activations.nbytes_for(tokens, cuda_plan.widest(spec))
-        regions = Regions.of(sizes)
-        buffer = self.gpu.allocate(regions.nbytes)
-        at = {name: buffer.pointer + offset for name, offset in regions.offsets.items()}
-        prefill, decode = cuda_plan.prefill_arrays(tokens, pages), cuda_plan.decode_arrays(pages)
-        return StepMemory(
-            buffer=buffer,
-            at=at,
-            activations=Activations(at["activations"], sizes["activations"]),
-            prefill=prefill,
-            decode=decode,
-            pages=pages,
-            max_tokens=tokens,
-            batches=UploadRing(self.gpu, prefill.nbytes),
-            rows=UploadRing(self.gpu, decode.nbytes),
-        )
 
     def fill_pages(self, byte: int) -> None:
         """Sets every byte of the KV pages; what was never written must not matter, which tests check."""
@@ -304,23 +245,7 @@ class CudaBackend:
                 f"A step has {len(batch.token_ids)} tokens of {sequences} sequences, but {memory.max_tokens} and"
                 f" {MAX_ROWS} were allocated."
             )
-        staging = memory.batches.take()
-        tables = np.full((sequences, memory.pages), -1, np.int32)
-        tables[:, : batch.page_tables.shape[1]] = batch.page_tables
-        arrays = {
-            "token_ids": batch.token_ids,
-            "positions": batch.positions,
-            "query_starts": batch.query_starts,
-            "context_lengths": batch.context_lengths,
-            "logit_rows": batch.logit_rows,
-            "page_tables": tables,
-        }
-        end = 0
-        for name, array in arrays.items():
-            start = memory.prefill.offsets[name]
-            end = start + array.nbytes
-            staging[start:end] = np.ascontiguousarray(array, np.int32).reshape(-1).view(np.uint8)
-        memory.batches.send(memory.at["batch"], 0, end)
+        memory.upload_batch(batch)
         self._decoding, self._sequences = False, sequences
         self._longest = int(np.diff(batch.query_starts).max())
 
@@ -430,8 +355,3 @@ class CudaBackend:
 
 def _attention_shape(spec: ModelSpec, pages: int) -> AttentionShape:
     return AttentionShape(spec.num_q_heads, spec.num_kv_heads, spec.head_dim, pages, spec.num_layers)
-
-
-def _step_bytes(spec: ModelSpec, tokens: int, pages: int) -> int:
-    sizes = cuda_plan.step_sizes(spec, tokens, pages)
-    return Regions.of({**sizes, "activations": Activations.nbytes_for(tokens, cuda_plan.widest(spec))}).nbytes

@@ -6,9 +6,7 @@ is needed is found by asking the launchers: they launch on a device that only ta
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +15,7 @@ from inference.backends.cuda_plan import MAX_ROWS, WIDTHS
 from inference.models.model_spec import ModelSpec
 from kernels import compiler
 from kernels.attention import Attention, AttentionShape
+from kernels.build_pool import BuildPool, Job
 from kernels.cuda_driver import Device
 from kernels.elementwise import Elementwise
 from kernels.linear import DeviceMatrix, Linear
@@ -24,7 +23,6 @@ from kernels.matmul import Activations, Matmul
 from kernels.quant_format import QuantFormat
 
 Variant = tuple[str, tuple[tuple[str, int], ...]]
-_MOST_BUILDERS = 16
 _TOKENS = (1, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Lengths of prompts that between them take every shape of blocks that occurs often."""
 _ADDRESS = 1 << 20
@@ -137,20 +135,12 @@ class VariantBuilder:
 
     def __init__(self, device: Device, variants: Iterable[Variant]) -> None:
         arch = compiler.arch_for(device.capability)
-        workers = min(_MOST_BUILDERS, os.cpu_count() or 1)
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="kernels")
-        self._builds: list[Future[Any]] = [
-            self._threads.submit(compiler.build, source, arch, dict(defines)) for source, defines in variants
-        ]
+        self._pool = BuildPool(Job(source, dict(defines), arch) for source, defines in variants)
 
     def finish(self) -> None:
         """Waits for all. Raises CompileError where one could not be built."""
-        try:
-            for build in self._builds:
-                build.result()
-        finally:
-            self.close()
+        self._pool.wait()
 
     def close(self) -> None:
-        """Gives up what was not begun."""
-        self._threads.shutdown(cancel_futures=True)
+        """Gives up what is not done."""
+        self._pool.cancel()
