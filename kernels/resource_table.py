@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import multiprocessing
-import os
 import sys
 import tomllib
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from kernels import compiler
+from kernels.build_pool import BuildPool, Job
 from kernels.errors import KernelError
-from kernels.variants import SHARED_BYTES, SMALLEST, VARIANTS, Defines, Target, common_target, table_target, variants
+from kernels.variants import SHARED_BYTES, SMALLEST, VARIANTS, Target, common_target, table_target, variants
 
 TABLE = compiler.SOURCE_DIR / "resources.toml"
 
@@ -30,14 +28,6 @@ _HEAD = """\
 # Registers of a thread, bytes of static shared memory of a block, bytes that each thread spills and reloads.
 # Written by: python -m kernels.resource_table --write
 """
-
-
-class Job(NamedTuple):
-    """One compilation."""
-
-    source: str
-    defines: Defines
-    arch: str
 
 
 class Needs(NamedTuple):
@@ -81,11 +71,7 @@ def build_all(wanted: list[Job]) -> Table:
     Raises:
         CompileError: the compiler is missing or refuses a source.
     """
-    missing = [job for job in wanted if compiler.find(job.source, job.arch, job.defines) is None]
-    workers = min(os.cpu_count() or 1, len(missing), 60)
-    if workers > 1:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            list(pool.map(_build, missing))
+    BuildPool(wanted).wait()
     table: Table = {}
     for job in wanted:
         module = compiler.build(job.source, job.arch, job.defines)
@@ -94,10 +80,6 @@ def build_all(wanted: list[Job]) -> Table:
             entry = Needs(needs.registers, needs.shared_bytes, needs.spill_bytes)
             table.setdefault(f"{job.source}{variant}: {kernel}", {})[job.arch] = entry
     return table
-
-
-def _build(job: Job) -> None:
-    compiler.build(job.source, job.arch, job.defines)
 
 
 def write_table(table: Table, path: Path) -> None:

@@ -64,6 +64,16 @@ def test_combinations():
     assert combinations() == ({},)
 
 
+class BuildHere:
+    """Leaves it to the one who asks."""
+
+    def __init__(self, jobs):
+        pass
+
+    def wait(self):
+        pass
+
+
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     """One small source that ships in two variants, and a table of its own."""
@@ -74,8 +84,7 @@ def small(tmp_path, monkeypatch):
     own = {"a.cu": lambda target: ({"SIZE": 64}, {"SIZE": 128}, {"SIZE": 64})}
     monkeypatch.setattr(resource_table, "VARIANTS", own)
     monkeypatch.setattr("kernels.variants.VARIANTS", own)
-    # Other processes would not know of these.
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.setattr(resource_table, "BuildPool", BuildHere)  # other processes would not know of these
     return tmp_path
 
 
