@@ -247,7 +247,8 @@ class CudaBackend:
             )
         memory.upload_batch(batch)
         self._decoding, self._sequences = False, sequences
-        self._longest = int(np.diff(batch.query_starts).max())
+        # Tokens behind the last chunk are padding; kernels are launched for them too.
+        self._longest = len(batch.token_ids) if sequences == 1 else int(np.diff(batch.query_starts).max())
 
     def _array(self, name: str) -> int:
         """Address of an int32 array of the step."""

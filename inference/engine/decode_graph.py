@@ -1,15 +1,18 @@
-"""Steps on a GPU: prompts eagerly, rows that decode through one CUDA graph for each width, sampling included.
+"""Steps on a GPU: rows that decode through one CUDA graph for each width, sampling included; prompts eagerly.
 
 A graph holds a whole decode step, from the embedding of the last tokens to the choice of the next ones. The sampler
 writes each row's token, position and length for the step after, so a step that continues the last one needs nothing
 from the host but the launch; only token ids come back, through pinned memory. Rows of a width that no sequence has are
 padding: their position is -1, and nothing is written for them.
 
-A prompt never shares a launch with an answer, so that an answer does not depend on what runs beside it.
+A prompt never shares a launch with an answer, so that an answer does not depend on what runs beside it. Launching its
+kernels takes the host longer than a fast GPU needs for a short one; so a short prompt, or the end of a long one, is
+padded to one of a few lengths, each of which becomes a graph when it has been used once.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +29,8 @@ from kernels.sampling import BROKEN_LOGITS
 
 _PROMPT_ROW = MAX_ROWS
 """Of the sampler: prompts that end take the rows behind those that decode."""
+_SHORT_PROMPTS = tuple(range(16, 129, 16))
+"""Lengths of the graphs of prompts; longer ones keep a GPU busy while the host launches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +53,11 @@ class DeviceRunner:
         """Runs every kernel of a decode step once, on padding, and captures the graphs."""
         self._decoder, self._backend = decoder, backend
         self._sampler = backend.sampler
+        self._uses_graphs = graphs
         self._graphs: dict[int, Graph] = {}
+        self._prompt_graphs: dict[int, Graph] = {}
+        # A length of prompts whose kernels have run, so that they can be captured.
+        self._captures_next = 0
         self._pages: list[int] = []
         # Steps of the sampler whose tokens nobody has read.
         self._unread: set[int] = set()
@@ -72,10 +81,13 @@ class DeviceRunner:
         samples = []
         if prompts:
             ended = [(row, place) for place, row in enumerate(wanting) if not row.is_decode]
-            if (should_stop is not None and should_stop()) or not self._prefill(prompts, should_stop):
+            if should_stop is not None and should_stop():
+                return None
+            step = self._launch_prompts(prompts, [row for row, _ in ended], should_stop)
+            if step is None:
                 return None
             if ended:
-                samples.append((self._sample_prompts([row for row, _ in ended]), [place for _, place in ended]))
+                samples.append((step, [place for _, place in ended]))
         if answers:
             samples.append((self._launch_answers([row for row, _ in answers], ahead), [place for _, place in answers]))
         return _Launched(samples)
@@ -92,6 +104,8 @@ class DeviceRunner:
                         " by. Its file may be damaged: verify the model or fetch it again."
                     )
                 tokens[place] = token
+        if self._captures_next:
+            self._capture_prompt(self._captures_next)
         return tokens
 
     def _forget_unread(self) -> None:
@@ -105,17 +119,46 @@ class DeviceRunner:
         self._unread.add(step)
         return step
 
-    def _prefill(self, prompts: Sequence[Row], should_stop: ShouldStop | None) -> bool:
-        """Queues the chunks of prompts; False where `should_stop` ended that."""
-        batch = step_batch(prompts)
-        self._backend.prepare_prefill(batch)
-        return self._decoder.forward(batch, should_stop) is not None
+    def _launch_prompts(
+        self, prompts: Sequence[Row], ended: Sequence[Row], should_stop: ShouldStop | None
+    ) -> int | None:
+        """Queues the chunks of prompts, and the choice of a token for those that end.
 
-    def _sample_prompts(self, rows: Sequence[Row]) -> int:
-        for place, row in enumerate(rows):
+        Returns:
+            The sampler's number of the step, 0 where none ends; None where `should_stop` ended it.
+        """
+        batch = step_batch(prompts)
+        length = self._short_length(batch) if self._uses_graphs and len(prompts) == len(ended) == 1 else 0
+        if length:
+            batch = _padded(batch, length)
+        self._backend.prepare_prefill(batch)
+        for place, row in enumerate(ended):
             self._set_row(_PROMPT_ROW + place, row)
-        self._sample(len(rows), _PROMPT_ROW)
-        return self._begin_step(len(rows), _PROMPT_ROW)
+        graph = self._prompt_graphs.get(length)
+        if graph is not None:
+            graph.launch()
+        elif self._decoder.forward(batch, should_stop) is None:
+            return None
+        elif ended:
+            self._sample(len(ended), _PROMPT_ROW)
+            self._captures_next = length
+        return self._begin_step(len(ended), _PROMPT_ROW) if ended else 0
+
+    def _short_length(self, batch: Batch) -> int:
+        """The length of a graph that a prompt fits, 0 where it is too long."""
+        most = self._backend.memory.max_tokens
+        fitting = (length for length in _SHORT_PROMPTS if len(batch.token_ids) <= length <= most)
+        return next(fitting, 0)
+
+    def _capture_prompt(self, length: int) -> None:
+        """Makes a graph of prompts up to this length, of which one has just run."""
+        none, zero = np.full(length, -1, np.int32), np.zeros(1, np.int32)
+        batch = Batch(none, none, np.array([0, length], np.int32), zero, zero[:, None], zero)
+        self._captures_next = 0
+        with self._backend.gpu.stream.capture() as graph:
+            self._decoder.forward(batch)
+            self._sample(1, _PROMPT_ROW)
+        self._prompt_graphs[length] = graph
 
     def _set_row(self, place: int, row: Row) -> None:
         self._sampler.set_row(place, row.sampling, row.seed, row.index, row.chunk.sequence.token_ids)
@@ -182,3 +225,12 @@ class DeviceRunner:
         # Only the sizes are looked at: the arrays lie on the device.
         self._decoder.forward(Batch(every, every, np.append(every, width), every, every[:, None], every))
         self._sample(width, 0)
+
+
+def _padded(batch: Batch, length: int) -> Batch:
+    """The batch of one prompt with tokens that are none behind it: nothing is written for them."""
+    missing = length - len(batch.token_ids)
+    token_ids, positions = (
+        np.append(array, np.full(missing, -1, np.int32)) for array in (batch.token_ids, batch.positions)
+    )
+    return dataclasses.replace(batch, token_ids=token_ids, positions=positions)

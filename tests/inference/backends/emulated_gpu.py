@@ -310,6 +310,8 @@ class EmulatedGpu:
         tables = self.view(a.page_tables, np.int32, (a.sequences, a.max_pages))
         width = (a.q_heads + 2 * a.kv_heads) * head_dim
         for row, position in enumerate(self.view(a.positions, np.int32, a.tokens).tolist()):
+            if position < 0:
+                continue
             sequence = int(np.searchsorted(starts, row, side="right")) - 1
             q = self._append(a, row, position, tables[sequence], head_dim)
             self.view(a.qkv + 4 * width * row, np.float32, (a.q_heads, head_dim))[:] = q

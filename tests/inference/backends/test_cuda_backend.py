@@ -168,9 +168,10 @@ def test_a_decode_step_is_one_graph_of_five_kernels_a_layer(emulated: list[Emula
     assert gpu.replays - replays == 32
     launched = Counter(gpu.launched[captured:])
     layers = SPEC.num_layers
+    # The prompt's kernels run once, and are captured once.
     assert launched == {
-        "embed": 1, "quantize_rows": 4 * layers, "matmul": 4 * layers, "rope_append": layers,
-        "attention_prefill": layers, "take_rows": 1, "matvec": 1, "sample": 1,
+        "embed": 2, "quantize_rows": 8 * layers, "matmul": 8 * layers, "rope_append": 2 * layers,
+        "attention_prefill": 2 * layers, "take_rows": 2, "matvec": 2, "sample": 2,
     }  # fmt: skip
     # Each width was run once before it was captured.
     step = Counter(gpu.launched[:captured])
@@ -187,6 +188,21 @@ def test_every_kernel_that_runs_was_known_before_the_weights_came(scheme: str, e
     checked = CudaBackend()
     assert gpu.asked - emulated[1].asked <= set(engine._backend._variants)  # type: ignore[attr-defined]
     checked.close()
+
+
+def test_a_short_prompt_is_a_graph_from_its_second_time_on(emulated: list[EmulatedGpu]) -> None:
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+    (gpu,) = emulated
+    first = tokens_of(engine, {0: 30}, new_tokens=1)
+    launched, replays = len(gpu.launched), gpu.replays
+    assert tokens_of(engine, {0: 30}, new_tokens=1) == first
+    for length in (17, 32):
+        wanted = tokens_of(on_gpu(RandomModel("random:test:w4", SPEC), graphs=False), {5: length}, new_tokens=3)
+        assert tokens_of(engine, {5: length}, new_tokens=3) == wanted
+    assert len(gpu.launched) == launched
+    assert gpu.replays - replays == 3 + 2 * 2
+    assert tokens_of(engine, {0: 33}, new_tokens=1)
+    assert len(gpu.launched) > launched, "another length"
 
 
 def test_an_answer_does_not_depend_on_its_neighbours() -> None:
