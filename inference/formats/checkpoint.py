@@ -160,7 +160,7 @@ def verify_checkpoint(path: Path, on_progress: OnProgress | None = None) -> None
                 digest.update(chunk)
                 done_bytes += len(chunk)
                 if on_progress is not None:
-                    on_progress(done_bytes, total_bytes, f"Checking {name}.")
+                    on_progress(done_bytes, total_bytes, f"Checking {path.name}.")
         if digest.hexdigest() != file.sha256:
             raise ModelFormatError(
                 f"{path / name} is damaged: its sha256 is {digest.hexdigest()}, but it must be {file.sha256}. {_CURE}"

@@ -246,12 +246,12 @@ class _Job:
     def _write_weights(self, writer: CheckpointWriter, total_bytes: int) -> None:
         done = 0
 
-        def counted(chunks: Chunks, note: str) -> Iterator[bytes | memoryview]:
+        def counted(chunks: Chunks) -> Iterator[bytes | memoryview]:
             nonlocal done
             for chunk in chunks:
                 yield chunk
                 done += len(chunk)
-                self._on_progress(done, total_bytes, note)
+                self._on_progress(done, total_bytes, "Quantizing.")
 
         names = {name: of_format.name for name, of_format in self._formats.items()}
         for index, file in enumerate(checkpoint_layout(self._source.spec)):
@@ -260,7 +260,7 @@ class _Job:
             if writer.has(file.name):
                 done += sum(entry.num_bytes for entry in entries)
             else:
-                writer.write_tensors(file.name, entries, counted(self._chunks(file), f"Quantizing {file.name}."))
+                writer.write_tensors(file.name, entries, counted(self._chunks(file)))
 
     def _calibrate(self, file: LayoutFile, layer: int, *, wanted: bool) -> None:
         """Takes the text of the calibration to where a file's matrices read it; finished layers are only passed."""

@@ -443,3 +443,44 @@ def test_the_stream_skips_what_is_not_sampled(tiny_model: TinyModel) -> None:
     assert [len(one) for one in sampled] == [16, 16]
     np.testing.assert_array_equal(sampled[1], whole[32:48])
     source.close()
+
+
+# -- adapters ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_adapter_is_merged_before_rounding(
+    tiny_model: TinyModel, tmp_path: Path, quantizer: NearestQuantizer
+) -> None:
+    safetensors_numpy = pytest.importorskip("safetensors.numpy")
+    rng = np.random.default_rng(6)
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    config = {"peft_type": "LORA", "r": 2, "lora_alpha": 6, "target_modules": ["k_proj"], "bias": "none"}
+    (adapter / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
+    halves = {
+        f"base_model.model.model.layers.{layer}.self_attn.k_proj.lora_{half}.weight": rng.standard_normal(shape)
+        for layer in range(3)
+        for half, shape in (("A", (2, 64)), ("B", (32, 2)))
+    }
+    safetensors_numpy.save_file(
+        {name: value.astype(np.float32) for name, value in halves.items()}, adapter / "adapter_model.safetensors"
+    )
+    path, name = tiny_model("qwen2"), "model.layers.2.self_attn.k_proj"
+    plain = quantize_model(path, tmp_path / "plain", quantizer=quantizer)
+    merged = quantize_model(path, tmp_path / "merged", QuantizeOptions(adapter=adapter), quantizer=quantizer)
+    assert merged.adapter is not None
+    assert (plain.adapter, merged.adapter.name) == (None, "adapter")
+    source = open_model(path)
+    original = source.tensor(f"{name}.weight")
+    a, b = (halves[f"base_model.model.{name}.lora_{half}.weight"].astype(np.float32) for half in "AB")
+    weights = dequantize(original.kind, original.data, original.shape) + np.float32(3) * b @ a
+    found = CheckpointSource(tmp_path / "merged")
+    tensor = found.tensor(f"{name}.weight")
+    expected = quantizer.quantize(weights, QuantFormat.parse(tensor.kind)).dequantize()
+    np.testing.assert_allclose(dequantize(tensor.kind, tensor.data, tensor.shape), expected, atol=2e-3)
+    assert hashes(tmp_path / "merged")["norm.safetensors"] == hashes(tmp_path / "plain")["norm.safetensors"]
+    assert hashes(tmp_path / "merged")["layer_00.safetensors"] != hashes(tmp_path / "plain")["layer_00.safetensors"]
+    with pytest.raises(QuantizeError, match="another checkpoint"):
+        quantize_model(path, tmp_path / "plain", QuantizeOptions(adapter=adapter), quantizer=quantizer)
+    source.close()
+    found.close()
