@@ -21,13 +21,14 @@ from inference.backends import cuda_plan, cuda_self_check
 from inference.backends.backend import Batch, DeviceMemory
 from inference.backends.cuda_memory import StepMemory
 from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, aligned
-from inference.backends.cuda_variants import Variant, VariantBuilder, needed_variants
+from inference.backends.cuda_variants import Variant, jobs_of, needed_variants
 from inference.backends.cuda_weights import WeightLoader
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
 from kernels.attention import Attention, AttentionShape
 from kernels.block_tiles import tile_format
+from kernels.build_pool import BuildPool
 from kernels.cuda_driver import Device, DeviceBuffer
 from kernels.cuda_memory import MEMORY_BLOCK, rounded_up
 from kernels.elementwise import Elementwise
@@ -101,7 +102,7 @@ class CudaBackend:
             raise BackendUnavailableError(self.name, reason)
         self._spec: ModelSpec | None = None
         self._variants: list[Variant] = []
-        self._builder: VariantBuilder | None = None
+        self._builds: BuildPool | None = None
         self._loader: WeightLoader | None = None
         self._weights: DeviceBuffer | None = None
         self._pages: DeviceBuffer | None = None
@@ -161,9 +162,15 @@ class CudaBackend:
     def begin_load(self, spec: ModelSpec, weight_bytes: int) -> None:
         """See Backend."""
         self._spec = spec
-        self._builder = VariantBuilder(self.gpu, self._variants)
+        self._builds = self._start_builds()
         self._loader = WeightLoader(self.gpu, weight_bytes)
         self._weights = self._loader.memory
+
+    def _start_builds(self) -> BuildPool:
+        try:
+            return BuildPool(jobs_of(self.gpu, self._variants))
+        except KernelError as error:
+            raise BackendUnavailableError(self.name, str(error)) from error
 
     @property
     def _loading(self) -> WeightLoader:
@@ -194,9 +201,9 @@ class CudaBackend:
         """See Backend."""
         self._loading.finish()
         self._loader = None
-        if self._builder is not None:
+        if self._builds is not None:
             try:
-                self._builder.finish()
+                self._builds.wait()
             except KernelError as error:
                 raise BackendUnavailableError(self.name, str(error)) from error
         self._pages = self.gpu.allocate(cuda_plan.kv_page_bytes(spec) * num_pages)
@@ -342,8 +349,8 @@ class CudaBackend:
 
     def close(self) -> None:
         """See Backend."""
-        if self._builder is not None:
-            self._builder.close()
+        if self._builds is not None:
+            self._builds.cancel()
         self._memory = self._attention = self._sampler = self._pages = self._weights = self._loader = None
         self.gpu.close()
 

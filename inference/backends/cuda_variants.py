@@ -1,4 +1,4 @@
-"""Which variants of the kernels a model needs, and building them all at once while its weights load.
+"""Which variants of the kernels a model needs, so that they are built all at once while its weights load.
 
 Each takes a second or two to build, once for a GPU and a version of the program; the cache has them from then on. What
 is needed is found by asking the launchers: they launch on a device that only takes note.
@@ -15,7 +15,7 @@ from inference.backends.cuda_plan import MAX_ROWS, WIDTHS
 from inference.models.model_spec import ModelSpec
 from kernels import compiler
 from kernels.attention import Attention, AttentionShape
-from kernels.build_pool import BuildPool, Job
+from kernels.build_pool import Job
 from kernels.cuda_driver import Device
 from kernels.elementwise import Elementwise
 from kernels.linear import DeviceMatrix, Linear
@@ -130,17 +130,7 @@ def _note_attention(device: Device, spec: ModelSpec) -> None:
     attention.prefill(at, 1, 1, at, at, at, at, at, at)
 
 
-class VariantBuilder:
-    """Builds in the background; `finish` waits."""
-
-    def __init__(self, device: Device, variants: Iterable[Variant]) -> None:
-        arch = compiler.arch_for(device.capability)
-        self._pool = BuildPool(Job(source, dict(defines), arch) for source, defines in variants)
-
-    def finish(self) -> None:
-        """Waits for all. Raises CompileError where one could not be built."""
-        self._pool.wait()
-
-    def close(self) -> None:
-        """Gives up what is not done."""
-        self._pool.cancel()
+def jobs_of(device: Device, variants: Iterable[Variant]) -> list[Job]:
+    """What a BuildPool builds of them for this GPU."""
+    arch = compiler.arch_for(device.capability)
+    return [Job(source, dict(defines), arch) for source, defines in variants]

@@ -13,6 +13,7 @@ padded to one of a few lengths, each of which becomes a graph when it has been u
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, WIDTHS
 from inference.engine.decoder import Decoder
 from inference.engine.runner import Row, ShouldStop, step_batch
 from inference.errors import InferenceError
-from kernels.cuda_driver import Graph
+from kernels.cuda_driver import Event, Graph
 from kernels.sampling import BROKEN_LOGITS
 
 _PROMPT_ROW = MAX_ROWS
@@ -32,12 +33,20 @@ _PROMPT_ROW = MAX_ROWS
 _SHORT_PROMPTS = tuple(range(16, 129, 16))
 """Lengths of the graphs of prompts; longer ones keep a GPU busy while the host launches."""
 
+_SLEPT_SHARE = 0.7
+"""Of the time between two steps; what is slept too long is made up for in the next step."""
+_LEAST_SLEEP_S, _MOST_SLEEP_S = 0.001, 0.1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Launched:
-    """Where the tokens of a step will be: the sampler's steps, and of each of its tokens the place among the rows."""
+    """Where the tokens of a step will be: the sampler's steps, and of each of its tokens the place among the rows.
+
+    `done` tells when a step without any has been computed.
+    """
 
     samples: list[tuple[int, list[int]]]
+    done: Event | None
 
 
 class DeviceRunner:
@@ -56,6 +65,8 @@ class DeviceRunner:
         self._uses_graphs = graphs
         self._graphs: dict[int, Graph] = {}
         self._prompt_graphs: dict[int, Graph] = {}
+        self._chunk: Event | None = None
+        self._interval_s, self._collected_at = 0.0, time.perf_counter()
         # A length of prompts whose kernels have run, so that they can be captured.
         self._captures_next = 0
         self._pages: list[int] = []
@@ -90,13 +101,19 @@ class DeviceRunner:
                 samples.append((step, [place for _, place in ended]))
         if answers:
             samples.append((self._launch_answers([row for row, _ in answers], ahead), [place for _, place in answers]))
-        return _Launched(samples)
+        return _Launched(samples, None if samples else self._backend.gpu.stream.record())
 
     def collect(self, ticket: _Launched) -> list[int]:
         """See Runner."""
+        if ticket.done is not None:
+            # One chunk of a long prompt may wait behind the one that is computed, no more: a cancel cannot stop them.
+            before, self._chunk = self._chunk, ticket.done
+            if before is not None:
+                before.synchronize()
         tokens = [0] * sum(len(places) for _, places in ticket.samples)
         for step, places in ticket.samples:
             self._unread.discard(step)
+            self._sleep(step)
             for place, token in zip(places, self._sampler.read(step), strict=False):
                 if token < 0:
                     raise InferenceError(
@@ -106,7 +123,15 @@ class DeviceRunner:
                 tokens[place] = token
         if self._captures_next:
             self._capture_prompt(self._captures_next)
+        now = time.perf_counter()
+        self._interval_s, self._collected_at = now - self._collected_at, now
         return tokens
+
+    def _sleep(self, step: int) -> None:
+        """Sleeps for most of what a step takes on a slow GPU, instead of asking for its tokens all the time."""
+        rest = _SLEPT_SHARE * self._interval_s - (time.perf_counter() - self._collected_at)
+        if _LEAST_SLEEP_S < rest < _MOST_SLEEP_S and not self._sampler.is_ready(step):
+            time.sleep(rest)
 
     def _forget_unread(self) -> None:
         """Steps whose requests have ended, or that failed: their tokens are nobody's."""

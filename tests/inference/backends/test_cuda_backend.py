@@ -37,16 +37,16 @@ SPEC = ModelSpec(
 UNTIED = dataclasses.replace(SPEC, architecture="qwen3", tied_head=False, qkv_bias=False, qk_norm=True, num_kv_heads=1)
 
 
-class NoBuilder:
+class NoBuilds:
     """The emulated GPU needs no compiler."""
 
     def __init__(self, *_: Any) -> None:
         pass
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         pass
 
-    def close(self) -> None:
+    def cancel(self) -> None:
         pass
 
 
@@ -60,7 +60,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> list[EmulatedGpu]:
         return opened[-1]
 
     monkeypatch.setattr(cuda_backend, "Device", open_gpu)
-    monkeypatch.setattr(cuda_backend, "VariantBuilder", NoBuilder)
+    monkeypatch.setattr(cuda_backend, "BuildPool", NoBuilds)
     return opened
 
 

@@ -23,20 +23,20 @@ from tests.inference.backends.emulated_gpu import EmulatedGpu
 SPEC = ModelSpec("llama", 1, 64, 96, 2, 1, 64, vocab_size=371, max_context=512, rms_norm_eps=1e-6, rope_theta=1e4)
 
 
-class NoBuilder:
+class NoBuilds:
     def __init__(self, *_: Any) -> None:
         pass
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         pass
 
-    close = finish
+    cancel = wait
 
 
 @pytest.fixture(autouse=True)
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_backend, "Device", EmulatedGpu)
-    monkeypatch.setattr(cuda_backend, "VariantBuilder", NoBuilder)
+    monkeypatch.setattr(cuda_backend, "BuildPool", NoBuilds)
     monkeypatch.setattr(loader, "has_nvidia_gpu", lambda: True)
     monkeypatch.setitem(SHAPES, "tiny", SPEC)
 
