@@ -277,7 +277,7 @@ class _Job:
                 for reader in found
                 if _reads(reader, tensor.name)
             }
-        elif file.name == HEAD_FILE and wanted:
+        elif file.name == HEAD_FILE and wanted and self._formats[HEAD].bits < 8:
             self._curvatures = {HEAD: calibration.head()}
 
     def _chunks(self, file: LayoutFile) -> Iterator[memoryview]:
