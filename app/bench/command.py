@@ -13,6 +13,7 @@ from app.terminal_errors import UsageError, errors_on_terminal
 
 if TYPE_CHECKING:
     from app.bench.peers import Peer
+    from app.bench.report import Report
 
 _AUTO = "auto"
 _CPU_DEPTHS = (0, 2048)
@@ -53,7 +54,7 @@ def bench(
     with errors_on_terminal():
         from app.bench.page import print_page
         from app.bench.protocol import Plan
-        from app.bench.run import run_bench
+        from app.bench.run import run_bench, with_peers
         from app.engine_setup import EngineChoice, chosen_model, engine_options, load_settings
 
         settings = load_settings()
@@ -73,10 +74,17 @@ def bench(
             *_server(server, server_model),
             *_torch(transformers, name if torch_int4 else "", on_gpu),
         ]
-        report = run_bench(name, options, plan, peers, peer, loads)
+        report = run_bench(name, options, plan, peer, loads)
+        # Twice, so that nothing is lost where a peer takes the whole process with it or is interrupted.
+        _write(report, json_file)
+        report = with_peers(report, peers)
+        _write(report, json_file)
         print_page(report)
-        if json_file is not None:
-            json_file.write_text(report.as_json(), encoding="utf-8")
+
+
+def _write(report: Report, json_file: Path | None) -> None:
+    if json_file is not None:
+        json_file.write_text(report.as_json(), encoding="utf-8")
 
 
 def numbers(text: str) -> tuple[int, ...]:

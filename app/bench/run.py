@@ -1,4 +1,4 @@
-"""One run of `deskinfer bench`: load, measure ours, then each peer, and put the report together."""
+"""One run of `deskinfer bench`: load, measure ours, put the report together; then each peer."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ def run_bench(
     model: str,
     options: EngineOptions,
     plan: Plan,
-    peers: Sequence[Peer] = (),
     peer_command: str = "",
     loads: int = 1,
 ) -> Report:
-    """Loads the model, measures, closes the engine, and measures the peers.
+    """Loads the model, measures, and closes the engine.
 
     Args:
         peer_command: measured in turns with ours, so that what else the machine does falls on both.
@@ -69,7 +68,6 @@ def run_bench(
     _show_progress("reading memory")
     threads = options.threads or psutil.cpu_count(logical=False) or 1
     rate = read_rate(reading.backend, threads)
-    others = measure_peers(peers, plan, _show_progress)
     _show_progress("")
     return Report(
         loaded=_loaded(model, reading, load_s, threads, memory.peak_bytes),
@@ -77,9 +75,16 @@ def run_bench(
         plan=plan,
         roofline=Roofline.of(reading, rate),
         ours=ours,
-        peers=(*([result] if result else []), *others),
+        peers=(result,) if result else (),
         skipped=tuple(skipped),
     )
+
+
+def with_peers(report: Report, peers: Sequence[Peer]) -> Report:
+    """The report with the figures of peers, which are measured now, for the same cases."""
+    found = measure_peers(peers, report.plan, _show_progress)
+    _show_progress("")
+    return dataclasses.replace(report, peers=(*report.peers, *found))
 
 
 def load(open_engine: OpenEngine, plan: Plan, loads: int) -> tuple[SteppedEngine, Plan, list[float]]:

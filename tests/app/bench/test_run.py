@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from app.bench.figures import DECODE_TOK_S, PREFILL_TOK_S, Figures
+from app.bench.machine import Machine
 from app.bench.peers import PeerResult
 from app.bench.protocol import CHAT, DECODE, PREFILL, Case, Plan
-from app.bench.run import fitting, load, measure, run_bench
+from app.bench.report import Loaded, Report
+from app.bench.roofline import Roofline
+from app.bench.run import fitting, load, measure, run_bench, with_peers
 from inference.engine.options import EngineOptions
 from inference.errors import OutOfMemoryError
 
 PLAN = Plan(prompts=(5,), depths=(0, 7), decode_tokens=4, repeats=2, chat=False)
 LENGTH, SHALLOW, DEEP = PLAN.cases
+MACHINE = Machine("A CPU", (), "Linux", "3.11", {}, "2026-01-01T00:00:00+00:00", "deskinfer bench")
+LOADED = Loaded("m", "cpu", 2, 4096, (1.5,), 10**9, 9 * 10**8, 10**6, 0, 0, 2 * 10**9)
 
 
 def test_warm_up_does_not_count_and_peer_takes_turns() -> None:
@@ -113,3 +119,18 @@ def test_a_whole_run_on_random_weights(tmp_path: Path) -> None:
     assert read["peers"][0]["figures"][0]["prefill_tok_s"]["median"] == 9
     assert read["model"]["weight_bytes"] > 50e6
     assert read["roofline"]["depths"][0]["floor_tok_s"] > 0
+
+
+def test_peers_are_measured_with_the_plan_that_fitted() -> None:
+    class Recording:
+        name = "recording"
+        plans: ClassVar[list[Plan]] = []
+
+        def measure(self, plan: Plan, progress) -> PeerResult:
+            self.plans.append(plan)
+            return PeerResult(self.name)
+
+    first = PeerResult("peer")
+    report = Report(LOADED, MACHINE, PLAN, Roofline(1, 1.0, 1.0), Figures(), (first,))
+    assert [peer.name for peer in with_peers(report, [Recording()]).peers] == ["peer", "recording"]
+    assert Recording.plans == [PLAN]
