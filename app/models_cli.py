@@ -146,7 +146,8 @@ class _ProgressLines:
 
     def __call__(self, done_bytes: int, total_bytes: int, note: str) -> None:
         if note and note != self._note:
-            self._note = note
+            # What is counted from here on is something else.
+            self._note, self._tenth = note, 0
             typer.echo(note, err=True)
         tenth = 10 * done_bytes // total_bytes if total_bytes else 0
         if tenth > self._tenth:
