@@ -21,6 +21,8 @@ CHAT_TOKENS = 64
 # Random ids are drawn below this; every model of the catalog has more.
 _VOCAB_SIZE = 49_000
 _SPARE_TOKENS = 8
+# The engine takes no less than a page.
+_LEAST_CONTEXT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Plan:
     @property
     def context_tokens(self) -> int:
         """Context that the longest case needs."""
-        return max((self.context_of(case) for case in self.cases), default=_SPARE_TOKENS)
+        return max([_LEAST_CONTEXT, *(self.context_of(case) for case in self.cases)])
 
     def length_of(self, case: Case) -> int:
         """Tokens of the prompt of a case, where it is made of random ids."""

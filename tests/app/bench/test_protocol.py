@@ -23,6 +23,8 @@ def test_cases_come_in_order() -> None:
 def test_context_holds_the_longest_case() -> None:
     assert PLAN.context_tokens >= 700 + 4 + 1
     assert Plan(prompts=(512,), depths=(), chat=False).context_tokens >= 512 + 1
+    assert Plan(prompts=(), depths=(0,), decode_tokens=4, chat=False).context_tokens >= 64
+    assert Plan(prompts=(), depths=(), chat=False).context_tokens >= 64
 
 
 @pytest.mark.parametrize(
