@@ -4,7 +4,8 @@
 
 The text's tokens are cut into windows of 512; each window starts anew, and every token after its first is scored. The
 result is e to the mean of the negative log-probabilities, which are summed in float64: the same input gives the same
-figure. Without a file the text is Python's own language reference, which comes with every interpreter.
+figure. Without a file the text is Python's own language reference, which comes with every interpreter. A file NAME.npy,
+as `--save-ids` writes it, holds token ids: so a machine without a tokenizer, or another Python, scores the same text.
 """
 
 from __future__ import annotations
@@ -26,9 +27,7 @@ from inference.engine.kv_cache import pages_for
 from inference.errors import InvalidRequestError
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
-from inference.formats.model_store import ModelStore
 from inference.models.rope import inv_freq
-from inference.text.tokenizer import Tokenizer
 
 WINDOW = 512
 CHUNK = 128
@@ -67,7 +66,7 @@ def reference_text() -> str:
 def measure_perplexity(
     source: ModelSource,
     backend: Backend,
-    token_ids: Sequence[int],
+    token_ids: Sequence[int] | NDArray[np.int32],
     *,
     window: int = WINDOW,
     on_window: OnWindow | None = None,
@@ -127,21 +126,43 @@ def _score(decoder: Decoder, ids: NDArray[np.int32]) -> float:
     return float(total)
 
 
+def token_ids_of(source: ModelSource, text: Path | None) -> NDArray[np.int32]:
+    """The ids of a text, of a file of ids, or of the text that comes with Python."""
+    if text is not None and text.suffix == ".npy":
+        ids: NDArray[np.int32] = np.load(text, allow_pickle=False).astype(np.int32)
+        return ids
+    # Not needed where ids are given.
+    from inference.text.tokenizer import Tokenizer
+
+    content = reference_text() if text is None else text.read_text(encoding="utf-8")
+    return np.asarray(Tokenizer.from_data(source.tokenizer_data()).encode_text(content), np.int32)
+
+
+def _open(model: str) -> ModelSource:
+    if Path(model).exists():
+        return open_model(Path(model))
+    from inference.formats.model_store import ModelStore
+
+    return open_model(ModelStore().resolve(model))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="perplexity", description="Perplexity of a model on a text.")
     parser.add_argument("model", help="a catalog id or a path")
-    parser.add_argument("text", nargs="?", type=Path, help="a UTF-8 file; Python's language reference by default")
+    parser.add_argument("text", nargs="?", type=Path, help="a UTF-8 file, or token ids as .npy")
+    parser.add_argument("--save-ids", type=Path, metavar="FILE.npy", help="write the ids that are scored")
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--tokens", type=int, default=20_000)
     chosen = parser.parse_args(arguments)
-    text = reference_text() if chosen.text is None else chosen.text.read_text(encoding="utf-8")
-    source = open_model(ModelStore().resolve(chosen.model))
+    source = _open(chosen.model)
     # The head's short cut for unlikely tokens is for choosing, not for measuring.
     options = {"exact_logits": True} if chosen.backend == "cpu" else {}
     backend = create_backend(chosen.backend, **options)
     try:
-        ids = Tokenizer.from_data(source.tokenizer_data()).encode_text(text)[: chosen.tokens]
+        ids = token_ids_of(source, chosen.text)[: chosen.tokens]
+        if chosen.save_ids is not None:
+            np.save(chosen.save_ids, ids)
         found = measure_perplexity(source, backend, ids, on_window=_show)
     finally:
         source.close()

@@ -72,6 +72,16 @@ def test_the_command(tiny_model: Callable[..., Path], tmp_path: Path, capsys: py
     assert " over 19 tokens of " in line
 
 
+def test_ids_in_a_file_score_the_same(
+    tiny_model: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tiny_model("llama"))
+    main([model, "--tokens", "30", "--save-ids", str(tmp_path / "ids.npy")])
+    main([model, str(tmp_path / "ids.npy"), "--backend", "cpu"])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+
+
 def test_the_text_that_comes_with_python() -> None:
     text = reference_text()
     assert text == reference_text()
