@@ -12,6 +12,7 @@
     ├── OutOfMemoryError           a load refused before anything was allocated
     ├── ModelResidentError         another process holds the one resident model
     ├── BackendUnavailableError    a backend cannot work on this machine
+    ├── DeviceFailedError          the GPU failed in the middle of its work
     └── EngineStoppedError         the worker has been closed
 
 Cancelling is not an error: it is a DoneEvent with finish_reason "cancelled".
@@ -102,6 +103,10 @@ class BackendUnavailableError(InferenceError):
         self.backend = backend
         self.reason = reason
         super().__init__(f"The backend {backend!r} is not available: {reason}")
+
+
+class DeviceFailedError(InferenceError):
+    """The GPU failed in the middle of its work, and what lay in its memory is lost: the model must be loaded again."""
 
 
 class EngineStoppedError(InferenceError):

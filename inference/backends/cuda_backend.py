@@ -11,6 +11,7 @@ cores; see `prepare_decode` and `prepare_prefill`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -351,8 +352,11 @@ class CudaBackend:
         """See Backend."""
         if self._builds is not None:
             self._builds.cancel()
+        if self._loader is not None:
+            self._loader.close()
         self._memory = self._attention = self._sampler = self._pages = self._weights = self._loader = None
-        self.gpu.close()
+        with contextlib.suppress(KernelError):  # of a GPU that has failed nothing can be given back
+            self.gpu.close()
 
     def _layer(self, layer: int) -> tuple[int, int]:
         """Addresses of a layer's keys and values."""

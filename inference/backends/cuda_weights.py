@@ -79,9 +79,13 @@ class _Staging:
         if event is not None:
             event.synchronize()
 
+    def end_readers(self) -> None:
+        """Ends the threads."""
+        self._readers.shutdown()
+
     def close(self) -> None:
         """Waits for the copies and gives the buffers back."""
-        self._readers.shutdown()
+        self.end_readers()
         self._device.stream.synchronize()
         for buffer in self._buffers:
             buffer.free()
@@ -135,6 +139,10 @@ class WeightLoader:
         pointer = self._take(values.nbytes)
         self._staging.upload(pointer, values.astype(np.float32, copy=False).view(np.uint8))
         return pointer
+
+    def close(self) -> None:
+        """Ends the readers of a load that was given up; the memory is the device's matter."""
+        self._staging.end_readers()
 
     def finish(self) -> None:
         """Waits until everything is there and frees what only loading needed."""

@@ -12,9 +12,10 @@ padded to one of a few lengths, each of which becomes a graph when it has been u
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +25,9 @@ from inference.backends.cuda_backend import CudaBackend
 from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, WIDTHS
 from inference.engine.decoder import Decoder
 from inference.engine.runner import Row, ShouldStop, step_batch
-from inference.errors import InferenceError
+from inference.errors import DeviceFailedError, InferenceError
 from kernels.cuda_driver import Event, Graph
+from kernels.errors import DeviceError
 from kernels.sampling import BROKEN_LOGITS
 
 _PROMPT_ROW = MAX_ROWS
@@ -82,7 +84,15 @@ class DeviceRunner:
             self._graphs[width] = graph
 
     def launch(self, rows: Sequence[Row], ahead: bool, should_stop: ShouldStop | None = None) -> _Launched | None:
-        """See Runner."""
+        """See Runner.
+
+        Raises:
+            DeviceFailedError: the GPU failed.
+        """
+        with _failures():
+            return self._launch(rows, ahead, should_stop)
+
+    def _launch(self, rows: Sequence[Row], ahead: bool, should_stop: ShouldStop | None) -> _Launched | None:
         if not ahead:
             self._forget_unread()
         # The places count the rows that want a token.
@@ -104,7 +114,15 @@ class DeviceRunner:
         return _Launched(samples, None if samples else self._backend.gpu.stream.record())
 
     def collect(self, ticket: _Launched) -> list[int]:
-        """See Runner."""
+        """See Runner.
+
+        Raises:
+            DeviceFailedError: the GPU failed.
+        """
+        with _failures():
+            return self._collect(ticket)
+
+    def _collect(self, ticket: _Launched) -> list[int]:
         if ticket.done is not None:
             # One chunk of a long prompt may wait behind the one that is computed, no more: a cancel cannot stop them.
             before, self._chunk = self._chunk, ticket.done
@@ -250,6 +268,15 @@ class DeviceRunner:
         # Only the sizes are looked at: the arrays lie on the device.
         self._decoder.forward(Batch(every, every, np.append(every, width), every, every[:, None], every))
         self._sample(width, 0)
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    """A failure of the GPU in the engine's words."""
+    try:
+        yield
+    except DeviceError as error:
+        raise DeviceFailedError(f"The GPU failed: {error}") from error
 
 
 def _padded(batch: Batch, length: int) -> Batch:

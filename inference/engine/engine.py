@@ -272,6 +272,11 @@ class Engine:
         self._in_step, self._flight = [], None
         return events
 
+    def fail_all(self, error: InferenceError) -> list[RequestEvent]:
+        """Drops every request."""
+        self._in_step = []
+        return self.fail_step(error)
+
     def close(self) -> None:
         """Frees the backend; requests are the caller's affair."""
         self._backend.close()

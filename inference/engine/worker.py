@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from inference.engine.options import EngineOptions
-from inference.errors import EngineStoppedError, InferenceError, InvalidRequestError
+from inference.errors import DeviceFailedError, EngineStoppedError, InferenceError, InvalidRequestError
 from inference.request import (
     DoneEvent,
     EngineReading,
@@ -272,6 +272,11 @@ class Worker:
             return
         try:
             events = engine.step(self._urgent.is_set)
+        except DeviceFailedError as error:
+            # The next request loads the model again, which also finds out whether the GPU still works.
+            events = engine.fail_all(error)
+            assert self._residency is not None, "it holds the engine"
+            self._residency.unload()
         except InferenceError as error:
             events = engine.fail_step(error)
         for event in events:

@@ -18,7 +18,7 @@ from inference.engine.decoder import Decoder, LoadStopped, load_weights
 from inference.engine.engine import Engine, EngineSizes
 from inference.engine.memory_plan import MemoryPlan, plan_memory
 from inference.engine.runner import HostRunner
-from inference.errors import BackendUnavailableError, InferenceError, OutOfMemoryError
+from inference.errors import BackendUnavailableError, DeviceFailedError, InferenceError, OutOfMemoryError
 from inference.formats.model_source import ModelSource, WeightTensor
 from inference.formats.random_model import RandomModel
 from inference.models.model_spec import ModelSpec
@@ -245,6 +245,22 @@ def test_logits_without_a_number_fail_the_request_and_the_next_one_is_answered()
     assert [type(event) for event in engine.fail_step(InferenceError("so"))] == [FailedEvent]
     gpu.view(norm, np.float32, SPEC.hidden_size)[:] = kept  # type: ignore[attr-defined]
     assert tokens_of(engine, {0: 20}) == wanted
+
+
+def test_a_failure_of_the_gpu_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+
+    def broken(*_: Any) -> None:
+        raise DeviceError("a kernel read outside its memory", 700)
+
+    monkeypatch.setattr(EmulatedGpu, "run_embed", broken)
+    requests = [GenerationRequest((Message("user", "x"),), SamplingParams(max_new_tokens=5)) for _ in range(2)]
+    for request in requests:
+        engine.add(request, token_ids=[1, 2, 3])
+    with pytest.raises(DeviceFailedError, match="The GPU failed: a kernel read outside its memory") as caught:
+        engine.step()
+    assert len(engine.fail_all(caught.value)) == 2
+    assert not engine.has_work
 
 
 def test_a_cancelled_answer_leaves_nothing_behind() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inference.backends.backend import Backend, DeviceMemory, create_backend
+from inference.backends.backend import Backend, create_backend
 from inference.engine import loader
 from inference.engine.decoder import LoadStopped
 from inference.engine.loader import PlannedModel, choose_backend, open_engine
@@ -81,7 +81,7 @@ def test_a_vocabulary_larger_than_the_weights_is_refused_when_it_matters(tiny: P
 def test_memory_of_a_device_is_told_as_its_allocator_counts_it(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = open_engine(str(tiny), TORCH)
     backend = engine._backend
-    monkeypatch.setattr(backend, "device_memory", lambda freed: DeviceMemory(1 << 30, 0, peak_bytes=123))
+    monkeypatch.setattr(backend, "peak_bytes", 123)
     assert engine.reading().peak_bytes == 123
     engine.close()
 

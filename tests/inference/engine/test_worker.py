@@ -25,6 +25,7 @@ from inference.engine.worker import Worker
 from inference.errors import (
     BackendUnavailableError,
     ContextOverflowError,
+    DeviceFailedError,
     EngineStoppedError,
     InferenceError,
     ModelNotFoundError,
@@ -365,6 +366,8 @@ class StubEngine:
     def fail_step(self, error: InferenceError) -> list[RequestEvent]:
         return [FailedEvent(self.requests.pop(0).request_id, error)]
 
+    fail_all = fail_step
+
     def cancel(self, request_id: str) -> DoneEvent | None:
         return None
 
@@ -435,6 +438,32 @@ def test_an_exception_in_a_step_fails_its_requests_and_the_worker_lives(
         assert "KeyError" in errors[2]
         assert "ZeroDivisionError" in caplog.text
         assert USER_WORDS not in caplog.text
+    finally:
+        worker.close()
+
+
+def test_a_gpu_that_fails_gives_the_model_back_and_the_next_request_loads_it_again(tmp_path: Path) -> None:
+    failures = [DeviceFailedError("the GPU fell off the bus")]
+
+    def step(should_stop: Callable[[], bool]) -> None:
+        if failures:
+            raise failures.pop(0)
+
+    plan = StubPlan(StubEngine(step))
+    worker = stub_worker(plan, tmp_path)
+    events: list[ModelEvent] = []
+    worker.listen(events.append)
+    try:
+        first, second = Answer(), Answer()
+        worker.submit(ask("one"), first)
+        failed = first.end()
+        assert isinstance(failed, FailedEvent)
+        assert str(failed.error) == "the GPU fell off the bus"
+        worker.submit(ask("two"), second)
+        assert isinstance(second.end(), DoneEvent)
+        states = [event.state for event in events if event.progress in (0.0, 1.0)]
+        assert states.count(ModelState.READY) == 2
+        assert ModelState.UNLOADING in states
     finally:
         worker.close()
 
