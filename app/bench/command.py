@@ -59,13 +59,8 @@ def bench(
 
         settings = load_settings()
         on_gpu = expects_gpu(backend)
-        plan = Plan(
-            prompts=numbers(prompt) if prompt != _AUTO else _GPU_PROMPTS if on_gpu else _CPU_PROMPTS,
-            depths=tuple(sorted(numbers(depth))) if depth != _AUTO else _GPU_DEPTHS if on_gpu else _CPU_DEPTHS,
-            decode_tokens=decode or (128 if on_gpu else 64),
-            repeats=repeat,
-            chat=chat,
-        )
+        prompts, depths = lengths(prompt, depth, on_gpu)
+        plan = Plan(prompts, depths, decode or (128 if on_gpu else 64), repeat, chat)
         name = chosen_model(settings, model)
         options = engine_options(settings, EngineChoice(backend, vram_bytes(vram)))
         options = dataclasses.replace(options, threads=threads or options.threads)
@@ -96,6 +91,13 @@ def numbers(text: str) -> tuple[int, ...]:
     if any(number < 0 for number in found):
         raise UsageError(f'"{text}" holds a negative number, but lengths are 0 or more.')
     return found
+
+
+def lengths(prompt: str, depth: str, on_gpu: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Lengths of prefills, and depths in ascending order; those of the device where "auto" is said."""
+    prompts = _GPU_PROMPTS if on_gpu else _CPU_PROMPTS
+    depths = _GPU_DEPTHS if on_gpu else _CPU_DEPTHS
+    return prompts if prompt == _AUTO else numbers(prompt), depths if depth == _AUTO else tuple(sorted(numbers(depth)))
 
 
 def vram_bytes(text: str) -> int | None:

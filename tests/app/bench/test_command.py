@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.bench import command
-from app.bench.command import expects_gpu, numbers, vram_bytes
+from app.bench.command import expects_gpu, lengths, numbers, vram_bytes
 from app.terminal_errors import UsageError
 
 
@@ -18,6 +18,12 @@ def test_numbers(text: str) -> None:
 def test_numbers_that_are_none(text: str) -> None:
     with pytest.raises(UsageError):
         numbers(text)
+
+
+def test_lengths_are_those_of_the_device_unless_said() -> None:
+    assert lengths("auto", "auto", on_gpu=False) == ((58, 512), (0, 2048))
+    assert lengths("auto", "auto", on_gpu=True) == ((58, 512, 2048), (0, 2048, 8192, 32512))
+    assert lengths("7", "90,0", on_gpu=True) == ((7,), (0, 90))
 
 
 def test_a_limit_of_memory() -> None:
