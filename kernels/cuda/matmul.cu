@@ -1,26 +1,27 @@
-// Computes: out = activations x W^T (+ bias), stored, added to a residual, or silu(gate) * up where W stacks gate over up.
+// Computes: out = activations x W^T (+ bias), stored, added to a residual, or silu(gate) * up where W stacks both.
 // Arguments: weights, high, low, scales, sums, bias, residual, out, tokens, token_stride, rows, columns, epilogue
 // Requires: tokens >= 1; rows >= 1; columns >= 1; token_stride % 128 == 0; token_stride >= tokens; 0 <= epilogue <= 2;
 //   epilogue != 2 or (rows % 32 == 0 and ROW_TILES == 2); epilogue != 1 or residual != 0
-// Launch: (blocks of rows, blocks of tokens) blocks of 32 * ROW_WARPS * TOKEN_WARPS threads, STAGES * STAGE_TILES * PART_BYTES
-//   of shared memory; a block takes 16 * ROW_WARPS * ROW_TILES rows, 8 * TOKEN_WARPS * TOKEN_TILES tokens.
+// Launch: (blocks of rows, blocks of tokens) blocks of 32 * ROW_WARPS * TOKEN_WARPS threads, each for
+//   16 * ROW_WARPS * ROW_TILES rows and 8 * TOKEN_WARPS * TOKEN_TILES tokens, with STAGES * STAGE_TILES * PART_BYTES of
+//   shared memory.
 // Numerics: exact int32 sums over a group of weights, float32 over groups in the order of K: a token's result depends
 //   neither on the other tokens nor on the shape of a block. DIGITS = 1 takes activations rounded to 8 bits.
 // Oracle: the float64 product with QuantizedMatrix.dequantize of kernels/quant_format.py
 // Measured: see the docstring of kernels/matmul.py
-// Source: the tile format of kernels/quant_format.py; a multistage pipeline of asynchronous copies, after CUTLASS' design
+// Source: own; a pipeline of asynchronous copies through shared memory, as CUTLASS describes it
 
-// BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, ROW_TILES, TOKEN_WARPS, TOKEN_TILES: the shape of a block. STAGES: of
-// the pipeline, each of STAGE_TILES tiles of 128 columns.
-// columns is the number before padding, tokens' layout is quantize_rows.cu's. out and residual are float32 (tokens, rows),
-// with epilogue 2 (tokens, rows / 2); residual may be out; bias float32 (rows) or 0.
+// BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, ROW_TILES, TOKEN_WARPS, TOKEN_TILES: the shape of a block.
+// STAGES: of the pipeline, each of STAGE_TILES tiles of 128 columns. `columns` is the number before padding;
+// activations lie as quantize_rows.cu writes them. out and residual are float32 (tokens, rows), with epilogue 2
+// (tokens, rows / 2); residual may be out; bias is float32 (rows) or 0.
 //
-// A warp owns ROW_TILES times 16 rows (with epilogue 2 a row tile of gate and the same one of up) and TOKEN_TILES times 8
-// tokens.
-// Step j of the tensor cores takes columns 32 j..32 j + 31 of a tile, so that no sum crosses a group: lane 4 g + t takes
-// columns 32 j + 8 t..+7, which lie in the part of lane 4 g + j of the tile. All of a step's operands of activations are
-// 8 consecutive bytes. 16-byte parts of both change places in shared memory so that no two lanes meet in a bank.
-#include "tile.cuh"
+// A warp owns ROW_TILES times 16 rows (with epilogue 2 a row tile of gate and the same one of up) and TOKEN_TILES
+// times 8 tokens. Step j of the tensor cores takes columns 32 j..32 j + 31 of a tile, so that no sum crosses a group:
+// lane 4 g + t takes columns 32 j + 8 t..+7, which lie in the part of lane 4 g + j of the tile. All of a step's
+// operands of activations are 8 consecutive bytes. 16-byte parts of both change places in shared memory so that no
+// two lanes meet in a bank.
+#include "tile_operands.cuh"
 
 struct MatmulArguments {
   const u8* weights;
@@ -38,14 +39,9 @@ struct MatmulArguments {
 #define ADD 1
 #define GATED 2
 
-typedef Tile<BITS, GROUP, MINIMA> Weights;
-
 constexpr int BLOCK_TILES = ROW_TILES * ROW_WARPS;
 constexpr int BLOCK_TOKENS = 8 * TOKEN_WARPS * TOKEN_TILES;
 constexpr int THREADS = WARP * ROW_WARPS * TOKEN_WARPS;
-// 16-byte parts of a tile: those that change places in shared memory, and the others, in one tile and in the block's.
-constexpr int MOVED = BITS == 3 ? 32 : Weights::CODE_BYTES / 16;  // not the top bits of 3-bit codes, nor the scales
-constexpr int OTHERS = Weights::BYTES / 16 - MOVED;
 constexpr int BLOCK_MOVED = BLOCK_TILES * MOVED;
 constexpr int BLOCK_OTHERS = BLOCK_TILES * OTHERS;
 constexpr int TOKEN_CHUNKS = BLOCK_TOKENS * TILE_COLUMNS / 16;  // of one digit
@@ -57,84 +53,18 @@ constexpr int LOW_AT = HIGH_AT + TOKEN_CHUNKS * 16;
 constexpr int SCALES_AT = LOW_AT + (DIGITS == 2 ? TOKEN_CHUNKS * 16 : 0);
 constexpr int SUMS_AT = SCALES_AT + BLOCK_TOKENS * 4;
 constexpr int PART_BYTES = SUMS_AT + SUM_ROWS * BLOCK_TOKENS * 4;
-constexpr int PARTS = STAGES * STAGE_TILES;
 
 constexpr int GROUPS = Weights::GROUPS;
 constexpr int STEPS = 4 / GROUPS;  // of the tensor cores in a group
 
-// An integer n within 2^22, added to the bits of 1.5 * 2^31, makes the float 1.5 * 2^31 + 256 n: no conversion. The sums of
-// a group, at most 128 * 128 * 128 = 2^21, start there. Both conversions leave 1.5 * 2^31 of the high digit's sum and a
-// 256th of that of the low one's: BOTH_STARTS, which is taken off without rounding.
+// An integer n within 2^22, added to the bits of 1.5 * 2^31, makes the float 1.5 * 2^31 + 256 n: no conversion. The
+// sums of a group, at most 128 * 128 * 128 = 2^21, start there. That leaves 1.5 * 2^31 in the high digits' sum and a
+// 256th of it in the low ones': BOTH_STARTS, which is taken off without rounding.
 #define START_BITS 0x4f400000
 #define START 3221225472.0f
 #define BOTH_STARTS 3233808384.0f
 
 __device__ constexpr int copies(int chunks) { return (chunks + THREADS - 1) / THREADS; }
-
-// Where one of the MOVED parts of a tile lies in shared memory.
-__device__ __forceinline__ u32 placed(u32 chunk) {
-  return chunk ^ (BITS == 8 ? (chunk >> 3 & 1) | (chunk >> 5 & 1) << 1 : chunk >> 3 & 3);
-}
-
-__device__ __forceinline__ u32 word_at(const u8* p) { return *(const u32*)p; }
-
-// 16 bytes from global memory to an address in shared memory.
-__device__ __forceinline__ void copy_16_to(u32 address, const uint4* from) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-#else
-  const uint4 v = *from;
-  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
-#endif
-}
-
-// Lane i names a row of 16 bytes, (i / 8, i % 8); lane 4 g + t gets word t of the rows (0..3, g).
-__device__ __forceinline__ uint4 load_matrices(u32 address) {
-  uint4 v;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(address)
-               : "memory");
-  return v;
-}
-
-// Operands a of the four steps of a tile: lane 4 g + t takes columns 32 step + 8 t..+7 of rows g and g + 8.
-__device__ __forceinline__ void load_codes(const u8* tile, int g, int t, u32 (&a)[4][4]) {
-  if constexpr (BITS == 4) {
-    const u32 lane = 4 * g + t;
-    const u32 rows = shared_address(tile) + placed(4 * (lane & 7) + (lane >> 3)) * 16;
-    const uint4 upper = load_matrices(rows), lower = load_matrices(rows + WARP * 16);
-#pragma unroll
-    for (int step = 0; step < 4; step++) {
-      const u32 up = step < 2 ? (step ? upper.y : upper.x) : (step == 2 ? upper.z : upper.w);
-      const u32 down = step < 2 ? (step ? lower.y : lower.x) : (step == 2 ? lower.z : lower.w);
-      a[step][0] = up << 4 & 0xf0f0f0f0u;
-      a[step][1] = down << 4 & 0xf0f0f0f0u;
-      a[step][2] = up & 0xf0f0f0f0u;
-      a[step][3] = down & 0xf0f0f0f0u;
-    }
-    return;
-  }
-#pragma unroll
-  for (int step = 0; step < 4; step++) {
-    const u32 lane = 4 * g + step;
-    if constexpr (BITS == 3) {
-      const u8* low = tile + placed(lane) * 16 + 4 * (t >> 1);
-      const uint2 top = *(const uint2*)(tile + 512 + lane * 8);
-      const u32 upper = word_at(low) >> 4 * (t & 1), lower = word_at(low + 8) >> 4 * (t & 1);
-      const u32 upper_top = top.x >> 2 * t, lower_top = top.y >> 2 * t;
-      a[step][0] = (upper << 5 & 0x60606060u) | (upper_top << 7 & 0x80808080u);
-      a[step][1] = (lower << 5 & 0x60606060u) | (lower_top << 7 & 0x80808080u);
-      a[step][2] = (upper << 3 & 0x60606060u) | (upper_top << 6 & 0x80808080u);
-      a[step][3] = (lower << 3 & 0x60606060u) | (lower_top << 6 & 0x80808080u);
-    } else {
-      const u32 part = WARP * (t >> 1) + lane;
-      const uint2 upper = *(const uint2*)(tile + placed(part) * 16 + 8 * (t & 1));
-      const uint2 lower = *(const uint2*)(tile + placed(2 * WARP + part) * 16 + 8 * (t & 1));
-      a[step][0] = upper.x, a[step][1] = lower.x, a[step][2] = upper.y, a[step][3] = lower.y;
-    }
-  }
-}
 
 // mma_i8 that starts at START_BITS instead of c.
 __device__ __forceinline__ void mma_i8_first(int (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
@@ -162,72 +92,75 @@ __device__ __forceinline__ void multiply_group(int (&c)[4], const u32 (&a)[4][4]
   }
 }
 
+// A row tile of the block; the last one again where there is none.
+__device__ __forceinline__ u32 row_tile(const MatmulArguments& a, u32 tile) {
+  const u32 tiles = (a.rows + TILE_ROWS - 1) / TILE_ROWS, half = tiles / 2;
+  if (ROW_TILES == 2 && a.epilogue == GATED) return min(blockIdx.x * ROW_WARPS + tile / 2, half - 1) + tile % 2 * half;
+  return min(blockIdx.x * BLOCK_TILES + tile, tiles - 1);
+}
+
+// The copies of one thread, tile after tile along K.
 struct Pipeline {
-  const MatmulArguments& a;
-  u32 shared;  // address of the parts
-  u32 k_tiles, token0;
-  // What this thread copies of K tile 0, in units of 16 bytes, and where the first of them goes in a part.
-  u32 moved[copies(BLOCK_MOVED)], others[copies(BLOCK_OTHERS)], moved_to;
+  const uint4 *weights, *high, *low, *scales, *sums;  // of the next tile; where this thread's parts of it begin
+  u32 tile_stride, scales_stride;                     // 16-byte parts of activations, of scales to the next tile
+  u32 moved[copies(BLOCK_MOVED)], others[copies(BLOCK_OTHERS)];  // this thread's parts of the block's weights
+  u32 moved_to;                                       // where the first of them goes
 
-  // A row tile of the block; the last one again where there is none.
-  __device__ __forceinline__ u32 row_tile(u32 tile) const {
-    const u32 tiles = (a.rows + TILE_ROWS - 1) / TILE_ROWS, half = tiles / 2;
-    if (ROW_TILES == 2 && a.epilogue == GATED)
-      return min(blockIdx.x * ROW_WARPS + tile / 2, half - 1) + tile % 2 * half;
-    return min(blockIdx.x * BLOCK_TILES + tile, tiles - 1);
-  }
-
-  __device__ __forceinline__ Pipeline(const MatmulArguments& arguments, const void* parts)
-      : a(arguments), shared(shared_address(parts)) {
+  __device__ __forceinline__ Pipeline(const MatmulArguments& a, u32 k_tiles, u32 token0) {
     static_assert(THREADS % MOVED == 0, "a thread copies the same part of several tiles");
-    const u32 thread = threadIdx.x;
-    k_tiles = (a.columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    token0 = blockIdx.y * BLOCK_TOKENS;
+    const u32 thread = threadIdx.x, row_chunks = k_tiles * (Weights::BYTES / 16);
+    weights = (const uint4*)a.weights;
+    high = (const uint4*)a.high + (u64)token0 * (TILE_COLUMNS / 16) + thread;
+    low = (const uint4*)a.low + (u64)token0 * (TILE_COLUMNS / 16) + thread;
+    scales = (const uint4*)(a.scales + token0) + thread;
+    sums = (const uint4*)(a.sums + token0);
+    tile_stride = a.token_stride * (TILE_COLUMNS / 16);
+    scales_stride = a.token_stride / 4;
     moved_to = thread / MOVED * Weights::BYTES + placed(thread % MOVED) * 16;
-    const u32 row_chunks = k_tiles * (Weights::BYTES / 16);
 #pragma unroll
     for (int i = 0; i < copies(BLOCK_MOVED); i++)
-      moved[i] = row_tile((thread + i * THREADS) / MOVED) * row_chunks + thread % MOVED;
+      moved[i] = row_tile(a, (thread + i * THREADS) / MOVED) * row_chunks + thread % MOVED;
 #pragma unroll
     for (int i = 0; i < copies(BLOCK_OTHERS); i++)
-      others[i] = row_tile((thread + i * THREADS) / OTHERS) * row_chunks + MOVED + (thread + i * THREADS) % OTHERS;
+      others[i] = row_tile(a, (thread + i * THREADS) / OTHERS) * row_chunks + MOVED + (thread + i * THREADS) % OTHERS;
   }
 
-  __device__ __forceinline__ void load_weights(u32 k, u32 part) const {
-    const u32 to = shared + part * PART_BYTES;
-    const uint4* from = (const uint4*)a.weights + (u64)k * (Weights::BYTES / 16);
+  // `to` is the address of a part of a stage.
+  __device__ __forceinline__ void load_weights(u32 to) {
 #pragma unroll
     for (int i = 0; i < copies(BLOCK_MOVED); i++)
       if (BLOCK_MOVED % THREADS == 0 || threadIdx.x + i * THREADS < BLOCK_MOVED)
-        copy_16_to(to + moved_to + i * (THREADS / MOVED * Weights::BYTES), from + moved[i]);
+        copy_16_to(to + moved_to + i * (THREADS / MOVED * Weights::BYTES), weights + moved[i]);
 #pragma unroll
     for (int i = 0; i < copies(BLOCK_OTHERS); i++) {
       const u32 at = threadIdx.x + i * THREADS;
       if (BLOCK_OTHERS % THREADS == 0 || at < BLOCK_OTHERS)
-        copy_16_to(to + at / OTHERS * Weights::BYTES + (MOVED + at % OTHERS) * 16, from + others[i]);
+        copy_16_to(to + at / OTHERS * Weights::BYTES + (MOVED + at % OTHERS) * 16, weights + others[i]);
     }
+    weights += Weights::BYTES / 16;
   }
 
-  __device__ __forceinline__ void load_activations(u32 k, u32 part) const {
-    const u32 to = shared + part * PART_BYTES + threadIdx.x * 16;
-    const u64 at = ((u64)k * a.token_stride + token0) * (TILE_COLUMNS / 16) + threadIdx.x;
-    const uint4 *high = (const uint4*)a.high + at, *low = (const uint4*)a.low + at;
+  __device__ __forceinline__ void load_activations(u32 to) {
+    to += threadIdx.x * 16;
 #pragma unroll
     for (int i = 0; i < copies(TOKEN_CHUNKS); i++)
       if (TOKEN_CHUNKS % THREADS == 0 || threadIdx.x + i * THREADS < TOKEN_CHUNKS) {
         copy_16_to(to + HIGH_AT + i * THREADS * 16, high + i * THREADS);
         if (DIGITS == 2) copy_16_to(to + LOW_AT + i * THREADS * 16, low + i * THREADS);
       }
-    if (threadIdx.x < BLOCK_TOKENS / 4)
-      copy_16_to(to + SCALES_AT, (const uint4*)(a.scales + (u64)k * a.token_stride + token0) + threadIdx.x);
+    if (threadIdx.x < BLOCK_TOKENS / 4) copy_16_to(to + SCALES_AT, scales);
     if (MINIMA)
 #pragma unroll
       for (int i = 0; i < copies(BLOCK_TOKENS); i++) {
-        const u32 number = threadIdx.x + i * THREADS, row = 4 * k + number / (BLOCK_TOKENS / 4);
-        if (BLOCK_TOKENS % THREADS == 0 || number < BLOCK_TOKENS)
+        const u32 at = threadIdx.x + i * THREADS;
+        if (BLOCK_TOKENS % THREADS == 0 || at < BLOCK_TOKENS)
           copy_16_to(to + SUMS_AT + i * THREADS * 16,
-                     (const uint4*)(a.sums + (u64)row * a.token_stride + token0) + number % (BLOCK_TOKENS / 4));
+                     sums + (u64)(at / (BLOCK_TOKENS / 4)) * scales_stride + at % (BLOCK_TOKENS / 4));
       }
+    high += tile_stride;
+    if (DIGITS == 2) low += tile_stride;
+    scales += scales_stride;
+    if (MINIMA) sums += 4 * (u64)scales_stride;
   }
 };
 
@@ -249,7 +182,7 @@ struct WarpWeights {
   u32 a[ROW_TILES][4][4];
   RowNumbers scales[ROW_TILES], minima[ROW_TILES];
 
-  __device__ __forceinline__ WarpWeights(const u8* part, u32 row_warp, int g, int t) {
+  __device__ __forceinline__ void load(const u8* part, u32 row_warp, int g, int t) {
 #pragma unroll
     for (int r = 0; r < ROW_TILES; r++) {
       const u8* tile = part + (row_warp * ROW_TILES + r) * Weights::BYTES;
@@ -317,7 +250,8 @@ struct WarpTile {
 __device__ __forceinline__ float silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
 
 // Writes rows `row` and `row` + 8 of the tile, for `stride` rows of out in all.
-__device__ __forceinline__ void store_tile(const MatmulArguments& a, const float (&value)[4], u32 row, u32 token, u32 stride) {
+__device__ __forceinline__ void store_tile(const MatmulArguments& a, const float (&value)[4], u32 row, u32 token,
+                                           u32 stride) {
 #pragma unroll
   for (int e = 0; e < 4; e++) {
     const u32 to_row = row + 8 * (e >> 1), to_token = token + (e & 1);
@@ -330,61 +264,61 @@ __device__ __forceinline__ void store_tile(const MatmulArguments& a, const float
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) matmul(const __grid_constant__ MatmulArguments a) {
   extern __shared__ uint4 shared[];
-  const Pipeline pipeline(a, shared);
-  const u32 k_tiles = pipeline.k_tiles;
-  constexpr u32 AHEAD = (STAGES - 1) * STAGE_TILES;
+  const u32 k_tiles = (a.columns + TILE_COLUMNS - 1) / TILE_COLUMNS, token0 = blockIdx.y * BLOCK_TOKENS;
+  const u32 memory = shared_address(shared);
+  constexpr u32 AHEAD = (STAGES - 1) * STAGE_TILES, STAGE_BYTES = STAGE_TILES * PART_BYTES;
+  Pipeline pipeline(a, k_tiles, token0);
 #pragma unroll
   for (u32 k = 0; k < AHEAD; k++)
-    if (k < k_tiles) pipeline.load_weights(k, k);
+    if (k < k_tiles) pipeline.load_weights(memory + k * PART_BYTES);
   wait_for_previous();
 #pragma unroll
   for (u32 k = 0; k < AHEAD; k++) {
-    if (k < k_tiles) pipeline.load_activations(k, k);
+    if (k < k_tiles) pipeline.load_activations(memory + k * PART_BYTES);
     if ((k + 1) % STAGE_TILES == 0) end_copy_group();
   }
 
   const u32 warp = threadIdx.x / WARP, row_warp = warp % ROW_WARPS, token_warp = warp / ROW_WARPS;
   const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
   WarpTile sums = {};
-  u32 part = 0, free_part = AHEAD;
+  u32 full = 0, free = AHEAD * PART_BYTES;  // stages, in bytes
   for (u32 k = 0; k < k_tiles; k += STAGE_TILES) {
     wait_for_copies<STAGES - 2>();
     __syncthreads();
-    const u8* tiles = (const u8*)shared + part * PART_BYTES;
-    const WarpWeights first(tiles, row_warp, g, t);  // its latency hides behind the copies' instructions
+    const u8* tiles = (const u8*)shared + full;
+    WarpWeights weights[STAGE_TILES];  // their latency hides behind the copies' instructions
+#pragma unroll
+    for (u32 i = 0; i < STAGE_TILES; i++) weights[i].load(tiles + i * PART_BYTES, row_warp, g, t);
 #pragma unroll
     for (u32 i = 0; i < STAGE_TILES; i++)
       if (k + AHEAD + i < k_tiles) {
-        pipeline.load_weights(k + AHEAD + i, free_part + i);
-        pipeline.load_activations(k + AHEAD + i, free_part + i);
+        pipeline.load_weights(memory + free + i * PART_BYTES);
+        pipeline.load_activations(memory + free + i * PART_BYTES);
       }
     end_copy_group();
     if (k + AHEAD >= k_tiles) let_next_start();
     if (STAGE_TILES == 1 || k + STAGE_TILES <= k_tiles) {
-      sums.add_tile(first, tiles, token_warp, g, t);
 #pragma unroll
-      for (u32 i = 1; i < STAGE_TILES; i++) {
-        const u8* next = tiles + i * PART_BYTES;
-        sums.add_tile(WarpWeights(next, row_warp, g, t), next, token_warp, g, t);
-      }
-    } else {
-      for (u32 i = k; i < k_tiles; i++, tiles += PART_BYTES)
-        sums.add_tile(WarpWeights(tiles, row_warp, g, t), tiles, token_warp, g, t);
+      for (u32 i = 0; i < STAGE_TILES; i++) sums.add_tile(weights[i], tiles + i * PART_BYTES, token_warp, g, t);
+    } else {  // what was loaded behind the last tile is not used
+#pragma unroll
+      for (u32 i = 0; i < STAGE_TILES - 1; i++)
+        if (k + i < k_tiles) sums.add_tile(weights[i], tiles + i * PART_BYTES, token_warp, g, t);
     }
-    part = part + STAGE_TILES == PARTS ? 0 : part + STAGE_TILES;
-    free_part = free_part + STAGE_TILES == PARTS ? 0 : free_part + STAGE_TILES;
+    full = full + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : full + STAGE_BYTES;
+    free = free + STAGE_BYTES == STAGES * STAGE_BYTES ? 0 : free + STAGE_BYTES;
   }
 
   float bias[ROW_TILES][2] = {};
 #pragma unroll
   for (int i = 0; i < 2 * ROW_TILES; i++) {
-    const u32 row = pipeline.row_tile(row_warp * ROW_TILES + i / 2) * TILE_ROWS + g + 8 * (i % 2);
+    const u32 row = row_tile(a, row_warp * ROW_TILES + i / 2) * TILE_ROWS + g + 8 * (i % 2);
     if (a.bias && row < a.rows) bias[i / 2][i % 2] = a.bias[row];
   }
   const u32 warp_row = (blockIdx.x * ROW_WARPS + row_warp) * TILE_ROWS;  // of gate and up; that of others in row tiles
 #pragma unroll
   for (int n = 0; n < TOKEN_TILES; n++) {
-    const u32 token = pipeline.token0 + (token_warp * TOKEN_TILES + n) * 8 + 2 * t;
+    const u32 token = token0 + (token_warp * TOKEN_TILES + n) * 8 + 2 * t;
 #pragma unroll
     for (int r = 0; r < ROW_TILES; r++)
 #pragma unroll

@@ -1,16 +1,17 @@
 // Computes: activations as two int8 digits: x = scale (256 high + low), after RMSNorm where norm != 0.
 // Arguments: x, norm, high, low, scales, sums, tokens, token_stride, columns, eps
 // Requires: tokens >= 1; columns >= 4; columns % 4 == 0; token_stride % 128 == 0; token_stride >= tokens
-// Launch: (tokens, blocks that share the columns; 1 where norm != 0) blocks of 32 to 1024 threads, no dynamic shared memory.
-// Numerics: RMSNorm in float32, its sum in an order that the number of threads alone gives; one scale for 128 columns, the
-//   largest |x| / 32639; digits of the nearest integer; sums are scale times an exact integer sum.
+// Launch: (tokens, blocks that share the columns; 1 where norm != 0) blocks of 32 to 1024 threads
+// Numerics: RMSNorm in float32, its sum in an order that the number of threads alone gives; one scale for 128 columns,
+//   the largest |x| / 32639; digits of the nearest integer; sums are scale times an exact integer sum.
 // Oracle: RMSNorm and rounding in float64, in the test of this kernel
 // Measured: with matmul.cu, in the docstring of kernels/matmul.py
 // Source: the tile format of kernels/quant_format.py
 
 // x float32 (tokens, columns); norm float32 (columns) or 0. Written for each 128 columns (padding is zero) and token:
-//   high, low  int8 (K / 128, token_stride, 128), in the order in which matmul.cu reads them: column 32 j + 8 t + i of the
-//              128 (j, t < 4; i < 8) lies at byte 64 (j / 2) + 16 t + 8 (j % 2) + i; odd tokens have their halves swapped
+//   high, low  int8 (K / 128, token_stride, 128), in the order in which matmul.cu reads them: column 32 j + 8 t + i of
+//              the 128 (j, t < 4; i < 8) lies at byte 64 (j / 2) + 16 t + 8 (j % 2) + i; odd tokens have their halves
+//              swapped
 //   scales     float32 (K / 128, token_stride)
 //   sums       float32 (K / 32, token_stride), of the quantized x
 #include "tile.cuh"

@@ -50,8 +50,9 @@ class Product:
         matrix: QuantizedMatrix,
         bias: NDArray[np.float32] | None = None,
         digits: int = 2,
+        shared_bytes: int = 0,
     ) -> None:
-        self._guarded, self.matmul = guarded, Matmul(device, digits)
+        self._guarded, self.matmul = guarded, Matmul(device, digits, shared_bytes)
         self.weights, self.bias = matrix.dequantize().astype(np.float64), bias
         rows, columns = matrix.codes.shape
         bias_pointer = 0 if bias is None else guarded(bias).pointer
@@ -95,7 +96,7 @@ class Product:
             product += self.bias
         if epilogue == "gated":
             gate, up = np.split(product, 2, axis=1)
-            product = gate / (1 + np.exp(-gate)) * up
+            product = gate / (1 + np.exp(-np.maximum(gate, -700))) * up
         return product if residual is None else product + residual
 
 
@@ -184,6 +185,19 @@ def test_a_token_gets_the_same_bits_in_every_shape_and_company(
     others = random_rows(rng, 150, 1152) * 1e30
     others[77] = x[77]
     np.testing.assert_array_equal(product(others, epilogue)[77], expected[77])
+
+
+@pytest.mark.parametrize("name", ["w4g128", "w3g128", "w8g32m"])
+@pytest.mark.parametrize("shared_bytes", [64 << 10, 99 << 10])
+def test_small_shared_memory_gives_the_same_bits(
+    device: Device, guarded: Callable[..., Any], rng: np.random.Generator, name: str, shared_bytes: int
+) -> None:
+    matrix = random_matrix(rng, name, 336, 1920)
+    x = random_rows(rng, 70, 1920)
+    expected = Product(device, guarded, matrix)(x)
+    product = Product(device, guarded, matrix, shared_bytes=shared_bytes)
+    for shape in product.matmul.shapes(matrix.format):
+        np.testing.assert_array_equal(product(x, shape=shape), expected)
 
 
 def test_one_digit_is_less_exact(device: Device, guarded: Callable[..., Any], rng: np.random.Generator) -> None:
