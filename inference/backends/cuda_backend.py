@@ -40,7 +40,7 @@ from kernels.sampling import Sampler, planned_sampler_bytes
 
 PREFILL_CHUNK = 512
 """Prompt tokens of a step: more gain little speed and take more memory."""
-RESERVE_BYTES = 8 << 20
+RESERVE_BYTES = 16 << 20
 """What the driver takes for modules and graphs, and blocks that are not full; measured, rounded up."""
 HEAD_DIMS = (64, 80, 96, 128, 256)
 

@@ -32,11 +32,13 @@ from kernels.sampling import BROKEN_LOGITS
 
 _PROMPT_ROW = MAX_ROWS
 """Of the sampler: prompts that end take the rows behind those that decode."""
-_SHORT_PROMPTS = tuple(range(16, 129, 16))
+_SHORT_PROMPTS = (32, 64, 96, 128)
 """Lengths of the graphs of prompts; longer ones keep a GPU busy while the host launches."""
 
 _SLEPT_SHARE = 0.7
 """Of the time between two steps; what is slept too long is made up for in the next step."""
+_OUT_OF_MEMORY = 2
+"""The driver's number."""
 _LEAST_SLEEP_S, _MOST_SLEEP_S = 0.001, 0.1
 
 
@@ -64,7 +66,7 @@ class DeviceRunner:
         """Runs every kernel of a decode step once, on padding, and captures the graphs."""
         self._decoder, self._backend = decoder, backend
         self._sampler = backend.sampler
-        self._uses_graphs = graphs
+        self._captures_prompts = graphs
         self._graphs: dict[int, Graph] = {}
         self._prompt_graphs: dict[int, Graph] = {}
         self._chunk: Event | None = None
@@ -171,7 +173,7 @@ class DeviceRunner:
             The sampler's number of the step, 0 where none ends; None where `should_stop` ended it.
         """
         batch = step_batch(prompts)
-        length = self._short_length(batch) if self._uses_graphs and len(prompts) == len(ended) == 1 else 0
+        length = self._short_length(batch) if self._captures_prompts and len(prompts) == len(ended) == 1 else 0
         if length:
             batch = _padded(batch, length)
         self._backend.prepare_prefill(batch)
@@ -198,10 +200,17 @@ class DeviceRunner:
         none, zero = np.full(length, -1, np.int32), np.zeros(1, np.int32)
         batch = Batch(none, none, np.array([0, length], np.int32), zero, zero[:, None], zero)
         self._captures_next = 0
-        with self._backend.gpu.stream.capture() as graph:
-            self._decoder.forward(batch)
-            self._sample(1, _PROMPT_ROW)
-        self._prompt_graphs[length] = graph
+        try:
+            with self._backend.gpu.stream.capture() as graph:
+                self._decoder.forward(batch)
+                self._sample(1, _PROMPT_ROW)
+        except DeviceError as error:
+            if error.code != _OUT_OF_MEMORY:
+                raise
+            # A graph takes some memory of its own. Without it a prompt takes a few milliseconds longer.
+            self._captures_prompts = False
+        else:
+            self._prompt_graphs[length] = graph
 
     def _set_row(self, place: int, row: Row) -> None:
         self._sampler.set_row(place, row.sampling, row.seed, row.index, row.chunk.sequence.token_ids)

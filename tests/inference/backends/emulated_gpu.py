@@ -304,6 +304,9 @@ class EmulatedGpu:
             q = self._append(a, row, position, tables[row], head_dim)
             out[row] = self._attend(a, q, position + 1, tables[row], head_dim)
 
+    def run_attention_combine(self, a: Any, defines: dict[str, int], _: Any) -> None:
+        """What attention_decode left to it is done already."""
+
     def run_rope_append(self, a: Any, defines: dict[str, int], _: Any) -> None:
         head_dim = defines["HEAD_DIM"]
         starts = self.view(a.query_starts, np.int32, a.sequences + 1)

@@ -27,7 +27,7 @@ from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message
 from inference.text.tokenizer import Tokenizer
 from kernels.errors import DeviceError
 from kernels.reference import dequantize
-from tests.inference.backends.emulated_gpu import EmulatedGpu
+from tests.inference.backends.emulated_gpu import EmulatedGpu, EmulatedStream
 
 CHUNK = 48
 SPEC = ModelSpec(
@@ -203,6 +203,18 @@ def test_a_short_prompt_is_a_graph_from_its_second_time_on(emulated: list[Emulat
     assert gpu.replays - replays == 3 + 2 * 2
     assert tokens_of(engine, {0: 33}, new_tokens=1)
     assert len(gpu.launched) > launched, "another length"
+
+
+def test_a_prompt_that_finds_no_memory_for_a_graph_is_answered_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+    wanted = tokens_of(on_gpu(RandomModel("random:test:w4", SPEC)), {0: 20, 4: 25})
+
+    def capture(_: EmulatedStream) -> Any:
+        raise DeviceError("out of memory", 2)
+
+    monkeypatch.setattr(EmulatedStream, "capture", capture)
+    assert tokens_of(engine, {0: 20, 4: 25}) == wanted
+    assert tokens_of(engine, {0: 20, 4: 25}) == wanted
 
 
 def test_an_answer_does_not_depend_on_its_neighbours() -> None:
