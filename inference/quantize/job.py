@@ -32,6 +32,7 @@ from inference.quantize.scheme import (
     Choice,
     check_scheme,
     choose_best,
+    influence_of,
     matrices,
     open_choices,
     scheme_formats,
@@ -208,7 +209,7 @@ class _Job:
         for name, (low, high) in open_formats.items():
             if name not in fixed:
                 errors = self._errors(stored[name].parts, (low, high))
-                choices.append(Choice(stored[name], low, high, *errors))
+                choices.append(Choice(stored[name], low, high, errors[0], errors[1], influence_of(name, spec)))
             done += stored[name].rows * stored[name].columns
             self._on_progress(done, total, "Measuring what 3 and 4 bits lose.")
         return {name: {**fixed, **choose_best(choices, budget)}[name] for name in open_formats}

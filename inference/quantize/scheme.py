@@ -29,6 +29,8 @@ DEFAULT_GROUP = 128
 
 Role = Literal["attention", "mlp", "embedding", "tied", "head"]
 
+_FIRST_LAYERS, _LAST_LAYERS, _EDGE_INFLUENCE = 3, 2, 4.0
+
 _BITS: dict[str, dict[Role, int]] = {
     "w4": {"attention": 4, "mlp": 4, "embedding": 4, "tied": 8, "head": 8},
     "w4-all": {"attention": 4, "mlp": 4, "embedding": 4, "tied": 4, "head": 4},
@@ -78,6 +80,7 @@ class Choice:
 
     Attributes:
         low_error, high_error: squared error of the rounded weights as a share of the weights' own squares.
+        influence: what an error counts here, see `influence_of`.
     """
 
     tensor: StoredTensor
@@ -85,6 +88,7 @@ class Choice:
     high: QuantFormat
     low_error: float
     high_error: float
+    influence: float = 1.0
 
     @property
     def extra_bytes(self) -> int:
@@ -95,7 +99,19 @@ class Choice:
     @property
     def gain(self) -> float:
         """Error saved by each extra byte."""
-        return (self.low_error - self.high_error) / max(1, self.extra_bytes)
+        return self.influence * (self.low_error - self.high_error) / max(1, self.extra_bytes)
+
+
+def influence_of(name: str, spec: ModelSpec) -> float:
+    """What an error in a matrix counts beside the same error in one of a middle layer.
+
+    The head's goes into the logits as it is, while a layer's is one of many terms of a sum; errors of the first layers
+    pass through all others, and those of the last are not evened out any more.
+    """
+    if name == HEAD:
+        return 2.0 * spec.num_layers
+    layer = int(name.split(".")[2])
+    return _EDGE_INFLUENCE if layer < _FIRST_LAYERS or layer >= spec.num_layers - _LAST_LAYERS else 1.0
 
 
 def open_choices(spec: ModelSpec, group_size: int) -> dict[str, tuple[QuantFormat, QuantFormat]]:

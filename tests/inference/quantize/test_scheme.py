@@ -8,7 +8,7 @@ from inference.errors import InvalidRequestError
 from inference.formats.checkpoint_layout import EMBEDDING, HEAD
 from inference.models.model_spec import ModelSpec
 from inference.quantize.device_budget import kv_bytes, matrix_budget, workspace_bytes
-from inference.quantize.scheme import Choice, choose_best, matrices, open_choices, scheme_formats
+from inference.quantize.scheme import Choice, choose_best, influence_of, matrices, open_choices, scheme_formats
 from kernels.quant_format import QuantFormat
 
 MIB = 2**20
@@ -63,6 +63,21 @@ def test_those_whose_error_sinks_most_for_each_byte_come_first() -> None:
     assert chosen[GATE_UP].bits == 3
     size = sum(chosen[c.tensor.name].nbytes(c.tensor.rows, c.tensor.columns) for c in choices)
     assert low < size <= low + 60 * MIB
+
+
+def test_the_head_and_the_outer_layers_count_more() -> None:
+    stored = {tensor.name: tensor for tensor in matrices(UNTIED)}
+    choices = [
+        Choice(stored[name], low, high, 0.03, 0.01, influence_of(name, UNTIED))
+        for name, (low, high) in open_choices(UNTIED, 128).items()
+        if low != high
+    ]
+    order = [choice.tensor.name for choice in sorted(choices, key=lambda choice: -choice.gain)]
+    assert order.index(HEAD) < order.index("model.layers.9.mlp.down_proj.weight")
+    for name in ("self_attn.qkv_proj", "mlp.gate_up_proj", "mlp.down_proj"):
+        edge = [order.index(f"model.layers.{layer}.{name}.weight") for layer in (0, 2, 26, 27)]
+        middle = [order.index(f"model.layers.{layer}.{name}.weight") for layer in (3, 13, 25)]
+        assert max(edge) < min(middle)
 
 
 def test_what_gains_nothing_is_not_bought() -> None:
