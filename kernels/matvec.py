@@ -47,7 +47,7 @@ class Build:
         if shared_bytes_per_block < 96 << 10:  # sm_75: copies are not asynchronous there, more slots gain nothing
             return cls(8, 1)
         budget = 84 << 10 if shared_bytes_per_block > 160 << 10 else 68 << 10
-        warps = 16 if 64 * of_format.tile_bytes <= budget else 8
+        warps = 16 if of_format.group_size > 32 and 64 * of_format.tile_bytes <= budget else 8
         return cls(warps, max(1, min(32 // warps, budget // (2 * warps * of_format.tile_bytes))))
 
 

@@ -36,9 +36,13 @@
 #define STAGES 2
 #endif
 #ifndef RESIDENT
-// Two blocks of 512 threads share an SM, so that the next kernel can start beside this one; where a lane holds many sums
-// they need more registers than that leaves.
-#define RESIDENT (TOKENS * (128 / GROUP) >= 8 ? 16 / WARPS : 32 / WARPS)
+// From sm_90 on two blocks share an SM, so that the next kernel can start beside this one; but where a
+// lane holds many sums they need more registers than that leaves.
+#if __CUDA_ARCH__ >= 900 && TOKENS * (128 / GROUP) < 8
+#define RESIDENT 2
+#else
+#define RESIDENT 1
+#endif
 #endif
 
 #define THREADS (WARPS * WARP)
@@ -80,14 +84,14 @@ constexpr int X_TILE_BYTES = TILE_COLUMNS * 2 * TOKENS;  // [part 2][token][digi
 constexpr int ROUND_TOKENS = TOKENS < 4 ? TOKENS : 4;
 constexpr int ROUND_TILES = TOKENS == 1 ? (NORM ? 2 : 5) : TOKENS == 2 ? (NORM ? 1 : 2) : 1;
 
-// What lies in shared memory behind the rings.
+// Where it lies in shared memory, behind the rings.
 struct Shared {
-  u8* digits;       // (window tiles, X_TILE_BYTES)
-  u8* zeros;        // X_TILE_BYTES where GROUPS > 1
-  float* scales;    // (window tiles, TOKENS), times the unit of the codes
-  float* sums;      // (window tiles, TOKENS, GROUPS) where MINIMA: sum of x
-  float* squares;   // (TOKENS, tiles up to a multiple of 4) where NORM: of the elements of x
-  float* partials;  // [2][unit][part][slice][token][16 rows]
+  u32 digits;    // (window tiles, X_TILE_BYTES)
+  u32 zeros;     // X_TILE_BYTES where GROUPS > 1
+  u32 squares;   // float (TOKENS, tiles up to a multiple of 4) where NORM: of the elements of x
+  u32 scales;    // float (window tiles, TOKENS), times the unit of the codes
+  u32 sums;      // float (window tiles, TOKENS, GROUPS) where MINIMA: sum of x
+  u32 partials;  // float [2][unit][part][slice][token][16 rows]
 };
 
 __device__ __forceinline__ float4 load_fresh(const float* p) {
@@ -151,15 +155,15 @@ __device__ __forceinline__ void write_x(const Shared& shared, int tile, int toke
   const float scale = largest * (1.0f / LARGEST_VALUE);
   u32 high, low;
   int sum = pack_digits(v, inverse, high, low);
-  u8* to = shared.digits + tile * X_TILE_BYTES + token * 128 + lane_place(lane);
-  *(u32*)to = high;
-  *(u32*)(to + 64) = low;
-  if (lane == 0) shared.scales[tile * TOKENS + token] = scale * Weights::CODE_UNIT;
+  const u32 to = shared.digits + tile * X_TILE_BYTES + token * 128 + lane_place(lane);
+  write_shared(to, high);
+  write_shared(to + 64, low);
+  if (lane == 0) write_shared(shared.scales + (tile * TOKENS + token) * 4, scale * Weights::CODE_UNIT);
   if (MINIMA) {
 #pragma unroll
     for (int step = 1; step < GROUP / 4; step *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
     if (lane % (GROUP / 4) == 0)
-      shared.sums[(tile * TOKENS + token) * GROUPS + lane / (GROUP / 4)] = (float)sum * scale;
+      write_shared(shared.sums + ((tile * TOKENS + token) * GROUPS + lane / (GROUP / 4)) * 4, (float)sum * scale);
   }
 }
 
@@ -207,7 +211,8 @@ struct Input {
         write_x(shared, tile + i * WARPS, token + j, v, lane);
         if (NORM) {
           squares = warp_sum(squares);
-          if (lane == 0) shared.squares[(token + j) * ((a.tiles + 3) & ~3) + first + tile + i * WARPS] = squares;
+          if (lane == 0)
+            write_shared(shared.squares + ((token + j) * ((a.tiles + 3) & ~3) + first + tile + i * WARPS) * 4, squares);
         }
       }
     }
@@ -234,6 +239,10 @@ struct Share {
   int first_unit, unit_count;  // of this block
   int unit, slice;             // where this warp begins: unit of a batch, slice of a window
 };
+
+__device__ __forceinline__ bool is_spare(const MatvecArguments& a) {
+  return a.block_units == 0 && (int)blockIdx.x >= a.more_blocks;
+}
 
 __device__ __forceinline__ int units_of_batch(const MatvecArguments& a, const Share& s, int batch) {
   return min(a.batch_units, s.unit_count - batch * a.batch_units);
@@ -285,7 +294,7 @@ __device__ __forceinline__ void advance(const MatvecArguments& a, const Share& s
 
 // Starts the copy of the next pair, or tile where a slice ends with one, and goes on.
 __device__ __forceinline__ void copy_ahead(const MatvecArguments& a, const Share& s, Walk& w, PairRing& ring, int lane) {
-  ring.refill(w.pair, min(w.tiles, 2) * (Weights::BYTES / 16) - lane);
+  ring.refill(w.pair, min(w.tiles, 2) * (Weights::BYTES / 16) - lane, lane);
   if (w.tiles) advance(a, s, w, lane);
 }
 
@@ -294,17 +303,20 @@ struct Operand {
   LaneCodes<BITS> codes;
   u32 scales[2], minima[2];  // float16, of rows g, g + 8
 
-  __device__ __forceinline__ void read(const u8* tile, int lane) {
+  __device__ __forceinline__ void read(u32 tile, int lane) {
     codes.read_shared(tile, lane);
-    const u16* of_rows = (const u16*)(tile + Weights::CODE_BYTES) + lane % 4 % GROUPS * TILE_ROWS + lane / 4;
-    scales[0] = of_rows[0], scales[1] = of_rows[8];
-    if (MINIMA) minima[0] = of_rows[GROUPS * TILE_ROWS], minima[1] = of_rows[GROUPS * TILE_ROWS + 8];
+    const u32 of_rows = tile + Weights::CODE_BYTES + (lane % 4 % GROUPS * TILE_ROWS + lane / 4) * 2;
+    scales[0] = read_shared_u16(of_rows), scales[1] = read_shared_u16(of_rows + 16);
+    if (MINIMA) {
+      minima[0] = read_shared_u16(of_rows + Weights::SCALE_BYTES);
+      minima[1] = read_shared_u16(of_rows + Weights::SCALE_BYTES + 16);
+    }
   }
 };
 
 // Adds a tile's product with x to the sums of rows g and g + 8.
-__device__ __forceinline__ void multiply(const Operand& weights, const u8* x, const float* scales, const float* sums,
-                                         int lane, float (&acc)[SETS][2]) {
+__device__ __forceinline__ void multiply(const Operand& weights, u32 x, u32 scales, u32 sums, int lane,
+                                         float (&acc)[SETS][2]) {
   const int t = lane % 4;
   const float scale_0 = half_to_float((u16)weights.scales[0]), scale_1 = half_to_float((u16)weights.scales[1]);
   u32 operands[4][4];
@@ -315,19 +327,19 @@ __device__ __forceinline__ void multiply(const Operand& weights, const u8* x, co
 #pragma unroll
   for (int set = 0; set < SETS; set++) {
     if (SETS > 2 || BITS == 8) asm volatile("" ::: "memory");  // else x of all sets is loaded at once, and spilled
-    const uint4 b = *(const uint4*)(x + set * SET_TOKENS * 128);
-    const uint4 b_next = *(const uint4*)(x + (TOKENS + set * SET_TOKENS) * 128);
+    const uint4 b = read_shared_16(x + set * SET_TOKENS * 128);
+    const uint4 b_next = read_shared_16(x + (TOKENS + set * SET_TOKENS) * 128);
     int c[4] = {};
     mma_i8(c, operands[0], b.x, b.y);
     mma_i8(c, operands[1], b.z, b.w);
     mma_i8(c, operands[2], b_next.x, b_next.y);
     mma_i8(c, operands[3], b_next.z, b_next.w);
     const int token = set * SET_TOKENS + t / GROUPS % USED_TOKENS;
-    const float x_scale = scales[token];
+    const float x_scale = read_shared_float(scales + token * 4);
     acc[set][0] = __fmaf_rn((float)(c[0] * 256 + c[1]), __fmul_rn(scale_0, x_scale), acc[set][0]);
     acc[set][1] = __fmaf_rn((float)(c[2] * 256 + c[3]), __fmul_rn(scale_1, x_scale), acc[set][1]);
     if (MINIMA) {
-      const float sum = sums[token * GROUPS + t % GROUPS];
+      const float sum = read_shared_float(sums + (token * GROUPS + t % GROUPS) * 4);
       acc[set][0] = __fmaf_rn(half_to_float((u16)weights.minima[0]), sum, acc[set][0]);
       acc[set][1] = __fmaf_rn(half_to_float((u16)weights.minima[1]), sum, acc[set][1]);
     }
@@ -335,7 +347,7 @@ __device__ __forceinline__ void multiply(const Operand& weights, const u8* x, co
 }
 
 // Writes a warp's sums over its slice to (token, 16 rows).
-__device__ __forceinline__ void write_partials(float* partials, float (&acc)[SETS][2], int lane) {
+__device__ __forceinline__ void write_partials(u32 partials, float (&acc)[SETS][2], int lane) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int set = 0; set < SETS; set++) {
@@ -345,17 +357,17 @@ __device__ __forceinline__ void write_partials(float* partials, float (&acc)[SET
       acc[set][1] = __fadd_rn(acc[set][1], __shfl_xor_sync(0xffffffffu, acc[set][1], step));
     }
     if (t % GROUPS == 0 && t / GROUPS < USED_TOKENS) {
-      float* to = partials + (set * SET_TOKENS + t / GROUPS) * TILE_ROWS + g;
-      to[0] = acc[set][0];
-      to[8] = acc[set][1];
+      const u32 to = partials + ((set * SET_TOKENS + t / GROUPS) * TILE_ROWS + g) * 4;
+      write_shared(to, acc[set][0]);
+      write_shared(to + 32, acc[set][1]);
     }
   }
 }
 
-__device__ __forceinline__ float add_slices(const float* partials, int count, float sum) {
+__device__ __forceinline__ float add_slices(u32 partials, int count, float sum) {
 #pragma unroll
   for (int i = 0; i < WARPS; i++)
-    if (i < count) sum = __fadd_rn(sum, partials[i * TOKENS * TILE_ROWS]);
+    if (i < count) sum = __fadd_rn(sum, read_shared_float(partials + i * TOKENS * TILE_ROWS * 4));
   return sum;
 }
 
@@ -368,11 +380,13 @@ __device__ __forceinline__ float add_slices(const float* partials, int count, fl
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __grid_constant__ MatvecArguments a) {
-  extern __shared__ __align__(128) u8 memory[];
+  extern __shared__ __align__(128) u8 whole[];
   let_next_start();
   STAMP(0);
   const int lane = threadIdx.x % WARP, warp = __shfl_sync(0xffffffffu, threadIdx.x / WARP, 0);
 
+  u32 memory = shared_address(whole);
+  asm volatile("" : "+r"(memory));  // not to be computed again
   Share share;
   share.first_unit = blockIdx.x * a.block_units + min(blockIdx.x, a.more_blocks);
   share.unit_count = a.block_units + (blockIdx.x < a.more_blocks);
@@ -380,8 +394,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   share.slice = share.unit < a.units_at_once ? warp - share.unit * a.window_slices : a.slices;  // idle: no such slice
   // Every SM has its block, so that the next kernel's blocks find the same room everywhere: those without work of their
   // own repeat another's and write nothing.
-  const bool spare = share.unit_count == 0;
-  if (spare) share.first_unit = blockIdx.x - a.more_blocks, share.unit_count = 1;
+  if (share.unit_count == 0) share.first_unit = blockIdx.x - a.more_blocks, share.unit_count = 1;
 
   PairRing ring;
   ring.open(memory + warp * PairRing::RING_BYTES);
@@ -393,24 +406,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
 
   Shared shared;
   const int window_tiles = a.window_slices * a.slice_tiles, padded_tiles = (a.tiles + 3) & ~3;
-  u8* free = memory + WARPS * PairRing::RING_BYTES;
-  shared.digits = free, free += window_tiles * X_TILE_BYTES;
-  shared.zeros = free, free += GROUPS > 1 ? X_TILE_BYTES : 0;
-  shared.squares = (float*)free, free += NORM ? padded_tiles * TOKENS * 4 : 0;
-  shared.scales = (float*)free, free += window_tiles * TOKENS * 4;
-  shared.sums = (float*)free, free += MINIMA ? window_tiles * TOKENS * GROUPS * 4 : 0;
-  shared.partials = (float*)free;
+  shared.digits = memory + WARPS * PairRing::RING_BYTES;
+  shared.zeros = shared.digits + window_tiles * X_TILE_BYTES;
+  shared.squares = shared.zeros + (GROUPS > 1 ? X_TILE_BYTES : 0);
+  shared.scales = shared.squares + (NORM ? padded_tiles * TOKENS * 4 : 0);
+  shared.sums = shared.scales + window_tiles * TOKENS * 4;
+  shared.partials = shared.sums + (MINIMA ? window_tiles * TOKENS * GROUPS * 4 : 0);
   if (GROUPS > 1)
-    for (int i = threadIdx.x; i < X_TILE_BYTES / 4; i += THREADS) ((u32*)shared.zeros)[i] = 0;
+    for (int i = threadIdx.x; i < X_TILE_BYTES / 4; i += THREADS) write_shared(shared.zeros + i * 4, 0u);
   if (NORM && threadIdx.x < TOKENS * 4) {
     const int token = threadIdx.x / 4, place = padded_tiles - 1 - threadIdx.x % 4;
-    if (place >= a.tiles) shared.squares[token * padded_tiles + place] = 0;
+    if (place >= a.tiles) write_shared(shared.squares + (token * padded_tiles + place) * 4, 0u);
   }
 
   // This lane's operand b: x of its own group of columns, zeros for the others.
   const int g = lane / 4, t = lane % 4;
   const bool own = t * GROUPS / 4 == g / 2 % GROUPS;
-  const u8* b = own ? shared.digits + g / (2 * GROUPS) % USED_TOKENS * 128 + g % 2 * 64 + t * 16 : shared.zeros;
+  const u32 b = own ? shared.digits + g / (2 * GROUPS) % USED_TOKENS * 128 + g % 2 * 64 + t * 16 : shared.zeros;
   const int b_stride = own ? X_TILE_BYTES : 0;
 
 #ifdef PROFILE
@@ -423,68 +435,73 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   const int row = threadIdx.x % TILE_ROWS, token = threadIdx.x / TILE_ROWS % TOKENS;
   const int unit_in_batch = threadIdx.x / (TILE_ROWS * TOKENS);
   const int out_rows = PARTS == 2 ? a.units * TILE_ROWS : a.rows;
-  const int item_floats = a.window_slices * TOKENS * TILE_ROWS;
-  const int buffer_floats = a.batch_units * PARTS * item_floats;
-  const float* from = shared.partials + unit_in_batch * PARTS * item_floats + token * TILE_ROWS + row;
-  int out_row = (share.first_unit + unit_in_batch) * TILE_ROWS + row;
+  const int item_bytes = a.window_slices * TOKENS * TILE_ROWS * 4;
+  const int buffer_bytes = a.batch_units * PARTS * item_bytes;
+  const u32 from = shared.partials + unit_in_batch * PARTS * item_bytes + (token * TILE_ROWS + row) * 4;
 
-  Input input;
-  if (NORM) input.load_norm(a, 0, min(window_tiles, a.tiles), warp, lane);
-  const float* x_from = Input::part(a, 0, warp, 0, lane);
-  asm volatile("" : "+l"(x_from));  // computed here, not behind the wait
-  STAMP(1);
-  wait_for_previous();
-  STAMP(2);
-  input.load(a, x_from, 0, min(window_tiles, a.tiles), warp, 0, lane);
+  if (WINDOWED) {
+    wait_for_previous();
+  } else {
+    Input input;
+    if (NORM) input.load_norm(a, 0, a.tiles, warp, lane);
+    const float* x_from = Input::part(a, 0, warp, 0, lane);
+    asm volatile("" : "+l"(x_from));  // computed here, not behind the wait
+    STAMP(1);
+    wait_for_previous();
+    STAMP(2);
+    input.load(a, x_from, 0, a.tiles, warp, 0, lane);
+    quantize(a, shared, input, 0, a.tiles, warp, lane);
+    __syncthreads();
+    STAMP(3);
+  }
 
   float inverse_rms = 1;
   int buffer = 0;
-  for (int batch = 0; batch * a.batch_units < share.unit_count; batch++, out_row += a.batch_units * TILE_ROWS) {
+  for (int batch = 0; batch * a.batch_units < share.unit_count; batch++) {
+    const int out_row = (share.first_unit + batch * a.batch_units + unit_in_batch) * TILE_ROWS + row;
     const int units = units_of_batch(a, share, batch);
-    const bool writes = unit_in_batch < units && token < a.tokens && out_row < out_rows && !spare;
+    const bool writes = unit_in_batch < units && token < a.tokens && out_row < out_rows && !is_spare(a);
     float first = 0, second = 0, added = 0;
     if (writes && EPILOGUE == ADD) added = load_fresh_1(a.residual + (token * out_rows + out_row));  // early
     for (int window = 0; window < (WINDOWED ? a.windows : 1); window++) {
       const int first_slice = window * a.window_slices, x_tile = first_slice * a.slice_tiles;
       const int slices = min(a.window_slices, a.slices - first_slice);
-      if (WINDOWED || batch == 0) {
+      if (WINDOWED) {
         const int count = min(window_tiles, a.tiles - x_tile);
-        if (WINDOWED && batch + window > 0) {
-          if (NORM) input.load_norm(a, x_tile, count, warp, lane);
-          input.load(a, Input::part(a, x_tile, warp, 0, lane), x_tile, count, warp, 0, lane);
-        }
+        Input input;
+        if (NORM) input.load_norm(a, x_tile, count, warp, lane);
+        input.load(a, Input::part(a, x_tile, warp, 0, lane), x_tile, count, warp, 0, lane);
         quantize(a, shared, input, x_tile, count, warp, lane);
         __syncthreads();
-        STAMP(3);
       }
       if (share.slice < slices) {
         const int start = share.slice * a.slice_tiles;  // in the window
         const int count = min(a.slice_tiles, a.tiles - x_tile - start);
 #pragma unroll 1
         for (int part = 0; part < PARTS; part++) {
-          float* to = shared.partials + buffer * buffer_floats + (share.unit * PARTS + part) * item_floats +
-                      share.slice * TOKENS * TILE_ROWS;
+          u32 to = shared.partials + buffer * buffer_bytes + (share.unit * PARTS + part) * item_bytes +
+                   share.slice * TOKENS * TILE_ROWS * 4;
 #pragma unroll 1
           for (int unit = share.unit; unit < units; unit += a.units_at_once) {
             float acc[SETS][2] = {};
-            const u8* x = b + start * b_stride;
-            const float* scales = shared.scales + start * TOKENS;
-            const float* sums = shared.sums + start * TOKENS * GROUPS;
+            u32 x = b + start * b_stride;
+            u32 scales = shared.scales + start * TOKENS * 4;
+            u32 sums = shared.sums + start * TOKENS * GROUPS * 4;
 #pragma unroll 1
             for (int tiles = count; tiles > 0; tiles -= 2) {
               Operand operand;
-              const u8* pair = ring.take();
+              const u32 pair = ring.take();
               operand.read(pair, lane);
               multiply(operand, x, scales, sums, lane, acc);
-              x += b_stride, scales += TOKENS, sums += TOKENS * GROUPS;
+              x += b_stride, scales += TOKENS * 4, sums += TOKENS * GROUPS * 4;
               operand.read(pair + Weights::BYTES, lane);
               copy_ahead(a, share, ahead, ring, lane);
               if (tiles == 1) break;
               multiply(operand, x, scales, sums, lane, acc);
-              x += b_stride, scales += TOKENS, sums += TOKENS * GROUPS;
+              x += b_stride, scales += TOKENS * 4, sums += TOKENS * GROUPS * 4;
             }
             write_partials(to, acc, lane);
-            to += a.units_at_once * PARTS * item_floats;
+            to += a.units_at_once * PARTS * item_bytes;
           }
         }
       }
@@ -492,8 +509,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
       __syncthreads();
       STAMP(5);
       if (writes) {
-        first = add_slices(from + buffer * buffer_floats, slices, first);
-        if (PARTS == 2) second = add_slices(from + buffer * buffer_floats + item_floats, slices, second);
+        first = add_slices(from + buffer * buffer_bytes, slices, first);
+        if (PARTS == 2) second = add_slices(from + buffer * buffer_bytes + item_bytes, slices, second);
       }
       buffer ^= 1;
     }
@@ -503,8 +520,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
         float sum = 0;
 #pragma unroll 4
         for (int i = 0; i < padded_tiles; i += 4) {
-          const float4 squares = *(const float4*)(shared.squares + token * padded_tiles + i);
-          sum = __fadd_rn(sum, __fadd_rn(__fadd_rn(squares.x, squares.y), __fadd_rn(squares.z, squares.w)));
+          const uint4 bits = read_shared_16(shared.squares + (token * padded_tiles + i) * 4);
+          const float left = __fadd_rn(__uint_as_float(bits.x), __uint_as_float(bits.y));
+          sum = __fadd_rn(sum, __fadd_rn(left, __fadd_rn(__uint_as_float(bits.z), __uint_as_float(bits.w))));
         }
         inverse_rms = reciprocal_root(__fmaf_rn(sum, a.mean, a.eps));
       }

@@ -6,15 +6,18 @@
 #include "device.cuh"
 
 // 16 bytes from global to shared memory where `wanted`, without a branch.
-__device__ __forceinline__ void copy_16_async_if(bool wanted, u8* shared, const u8* global) {
+__device__ __forceinline__ void copy_16_async_if(bool wanted, u32 shared, const u8* global) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
       "{\n .reg .pred wanted;\n setp.ne.u32 wanted, %2, 0;\n"
-      " @wanted cp.async.cg.shared.global.L2::128B [%0], [%1], 16;\n}" ::"r"(shared_address(shared)),
+      " @wanted cp.async.cg.shared.global.L2::128B [%0], [%1], 16;\n}" ::"r"(shared),
       "l"(global), "r"((u32)wanted)
       : "memory");
 #else
-  if (wanted) *(uint4*)shared = *(const uint4*)global;
+  if (wanted) {
+    const uint4 v = *(const uint4*)global;
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(shared), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+  }
 #endif
 }
 
@@ -22,27 +25,26 @@ template <int bytes, int stages>
 struct Ring {
   static constexpr int RING_BYTES = bytes * stages;
 
-  u8* slots;
-  int slot;  // offset of the one whose turn it is
+  u32 first, slot;  // addresses of the slots: of all, of the one whose turn it is
 
-  __device__ __forceinline__ void open(u8* ring) { slots = ring, slot = 0; }
+  __device__ __forceinline__ void open(u32 ring) { first = ring, slot = ring; }
 
   // Waits for the oldest piece.
-  __device__ __forceinline__ const u8* take() const {
+  __device__ __forceinline__ u32 take() const {
     wait_for_copies<stages - 1>();
     __syncwarp();
-    return slots + slot;
+    return slot;
   }
 
   // Every lane has read the piece that was taken last: starts the copy of another one into its place.
   //   lane_part: 16 lane bytes behind its start
   //   chunks: how many runs of 16 bytes it has, less lane; nothing is copied of a piece that has none
-  __device__ __forceinline__ void refill(const u8* lane_part, int chunks) {
+  __device__ __forceinline__ void refill(const u8* lane_part, int chunks, int lane) {
     __syncwarp();
-    u8* to = slots + slot + threadIdx.x % WARP * 16;
+    const u32 to = slot + lane * 16;
 #pragma unroll
     for (int i = 0; i < bytes / 16; i += WARP) copy_16_async_if(i < chunks, to + i * 16, lane_part + i * 16);
     end_copy_group();
-    slot = slot == RING_BYTES - bytes ? 0 : slot + bytes;
+    if (stages > 1) slot = slot == first + RING_BYTES - bytes ? first : slot + bytes;
   }
 };

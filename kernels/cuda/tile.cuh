@@ -36,9 +36,9 @@ struct LaneCodes<4> {
     rows[0] = load_streamed((const uint4*)tile + lane);
     rows[1] = load_streamed((const uint4*)tile + WARP + lane);
   }
-  __device__ __forceinline__ void read_shared(const u8* tile, int lane) {
-    rows[0] = ((const uint4*)tile)[lane];
-    rows[1] = ((const uint4*)tile)[WARP + lane];
+  __device__ __forceinline__ void read_shared(u32 tile, int lane) {
+    rows[0] = read_shared_16(tile + lane * 16);
+    rows[1] = read_shared_16(tile + (WARP + lane) * 16);
   }
   template <int step>
   __device__ __forceinline__ void decode(u32 (&a)[4]) const {
@@ -58,9 +58,9 @@ struct LaneCodes<3> {
     low = load_streamed((const uint4*)tile + lane);
     top = ((const uint2*)(tile + 512))[lane];
   }
-  __device__ __forceinline__ void read_shared(const u8* tile, int lane) {
-    low = ((const uint4*)tile)[lane];
-    top = ((const uint2*)(tile + 512))[lane];
+  __device__ __forceinline__ void read_shared(u32 tile, int lane) {
+    low = read_shared_16(tile + lane * 16);
+    top = read_shared_8(tile + 512 + lane * 8);
   }
   template <int reg>
   static __device__ __forceinline__ u32 code(u32 low_bits, u32 top_bits) {
@@ -85,9 +85,9 @@ struct LaneCodes<8> {
 #pragma unroll
     for (int i = 0; i < 4; i++) rows[i / 2][i % 2] = load_streamed((const uint4*)tile + i * WARP + lane);
   }
-  __device__ __forceinline__ void read_shared(const u8* tile, int lane) {
+  __device__ __forceinline__ void read_shared(u32 tile, int lane) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) rows[i / 2][i % 2] = ((const uint4*)tile)[i * WARP + lane];
+    for (int i = 0; i < 4; i++) rows[i / 2][i % 2] = read_shared_16(tile + (i * WARP + lane) * 16);
   }
   template <int step>
   __device__ __forceinline__ void decode(u32 (&a)[4]) const {
