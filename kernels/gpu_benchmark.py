@@ -2,8 +2,7 @@
 
 Shapes of Qwen2.5-3B at 4 bits and of 7B at 4 and 3 bits. Each figure is the median over replays of a graph that reads
 copies of a matrix in turns, more than any cache holds; "a token" is all layers and the head in one graph, attention
-left out. With `--sms` everything runs on a partition of the GPU (a green context), as a small card would have. torch's
-own int4 kernel stands beside where torch is installed.
+left out. With `--sms` everything runs on a partition of the GPU (a green context), as a small card would have.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernels import matvec
-from kernels.contracts import contract_of
 from kernels.cuda_driver import Device
 from kernels.cuda_stream import Stream
 from kernels.errors import ContractError
@@ -88,6 +87,5 @@ class Linear:
             plan.units_at_once, plan.block_units, plan.more_blocks, 1.0 / matrix.columns,
         )  # fmt: skip
         defines = matvec.defines(matrix.format, variant, build, epilogue, bool(norm), plan.windows > 1)
-        contract_of("matvec.cu", "matvec").check(arguments, defines)
         kernel = self._device.kernel("matvec.cu", "matvec", **defines)
         kernel.launch(arguments, plan.grid, build.warps * 32, plan.shared_bytes, self._stream)

@@ -46,7 +46,7 @@ class Build:
         """The measured choice for a GPU whose blocks may have so much shared memory."""
         if shared_bytes_per_block < 96 << 10:  # sm_75: copies are not asynchronous there, more slots gain nothing
             return cls(8, 1)
-        budget = 84 << 10 if shared_bytes_per_block > 160 << 10 else 68 << 10
+        budget = 84 << 10 if shared_bytes_per_block > 160 << 10 else 66 << 10
         warps = 16 if of_format.group_size > 32 and 64 * of_format.tile_bytes <= budget else 8
         return cls(warps, max(1, min(32 // warps, budget // (2 * warps * of_format.tile_bytes))))
 
@@ -121,7 +121,7 @@ def plan(
         fixed = ring + window_slices * slice_tiles * _x_tile_bytes(of_format, tokens)
         fixed += 2 * TILE_COLUMNS * tokens if of_format.groups > 1 else 0
         fixed += -(-tiles // 4) * 4 * tokens * 4 if norm else 0
-        least = min(units_at_once, 2 * build.warps // tokens)
+        least = 1 if window_slices == 1 else min(units_at_once, 2 * build.warps // tokens)  # else warps would idle
         most = max(least, min(_MOST_UNITS, -(-units // grid), _PARTIAL_BYTES // (2 * parts * item_bytes)))
         most = min(most, 2 * build.warps // tokens)  # a thread for each output of a batch
         for batch_units in range(most, least - 1, -1):
