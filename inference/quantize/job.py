@@ -167,7 +167,7 @@ class _Job:
 
     def _recipe(self, token_ids: list[int] | None) -> Recipe:
         source, options = self._source, self._options
-        origin = Origin(source.path.name, self._hash("Reading the source.", weight_files_of(source.path)))
+        origin = Origin(source.path.resolve().name, self._hash("Reading the source.", weight_files_of(source.path)))
         adapter = None
         if self._adapter is not None:
             files = [self._adapter.path / CONFIG, self._adapter.path / WEIGHTS]
