@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from ctypes import Structure, c_float, c_int32, c_uint64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from kernels.cuda_driver import Device, Kernel
 
 PAGE_SIZE = 64
-MAX_SPLITS = 32
+MAX_SPLITS = 64
 """Blocks of attention_decode.cu that share a row's context at most; its macro of that name."""
 
 _QUERIES = 8
-_STAGED_HEAD_DIM = 128
+_SPLIT_TOKENS = 128
+_DECODE_THREADS = 128
+_BLOCKS_PER_SM = 2
+"""Of attention_decode.cu, by its registers and, up to 128 dims, its shared memory, on every GPU."""
+_LEAST_SPLITS = 4
 _PREFILL_THREADS = 128
 _ROPE_THREADS = 256
 
@@ -49,7 +53,9 @@ class AttentionDecodeArguments(Structure):
         ("q_heads", c_int32),
         ("kv_heads", c_int32),
         ("max_pages", c_int32),
+        ("most", c_int32),
         ("early", c_int32),
+        ("exchange", c_int32),
         ("eps", c_float),
         ("scale", c_float),
     )
@@ -127,15 +133,15 @@ class AttentionShape:
         """Blocks of a row that each have up to 8 query heads of one KV head."""
         return self.kv_heads * -(-(self.q_heads // self.kv_heads) // _QUERIES)
 
-    @property
-    def splits(self) -> int:
-        """Blocks among which a row of the longest context is split."""
-        return min(MAX_SPLITS, -(-self.max_pages * PAGE_SIZE // (32 * self.decode_warps)))
+    def most_splits(self, sm_count: int) -> int:
+        """Blocks among which a row is split at most, whatever else is in the batch: one of every SM.
 
-    @property
-    def decode_warps(self) -> int:
-        """Warps of a block of attention_decode.cu; each takes 32 tokens at a time."""
-        return 8 if self.head_dim <= _STAGED_HEAD_DIM else 4
+        Args:
+            sm_count: of the GPU; 0 for the most that any GPU takes.
+        """
+        if not sm_count:
+            return MAX_SPLITS
+        return max(_LEAST_SPLITS, min(MAX_SPLITS, sm_count // self.decode_blocks))
 
 
 def rope_turns(inv_freq: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -154,29 +160,44 @@ class Attention:
     Args:
         inv_freq: (head_dim / 2,) radians per position, scaling included.
         max_rows: the most rows that `decode` is given.
+        sm_count: SMs that the device's stream may use, where those are not all.
+        exchange: whether blocks that share a row may wait for each other where all of them run at once.
 
     Raises:
         OutOfDeviceMemory: the workspace does not fit.
     """
 
-    def __init__(self, device: Device, shape: AttentionShape, inv_freq: NDArray[np.float64], max_rows: int) -> None:
+    def __init__(
+        self,
+        device: Device,
+        shape: AttentionShape,
+        inv_freq: NDArray[np.float64],
+        max_rows: int,
+        *,
+        sm_count: int = 0,
+        exchange: bool = True,
+    ) -> None:
         if inv_freq.shape != (shape.head_dim // 2,):
             raise ContractError(f"inv_freq has the shape {inv_freq.shape}; head_dim is {shape.head_dim}.")
         self._device = device
         self._shape = shape
         self._max_rows = max_rows
         self._scale = 1.0 / math.sqrt(shape.head_dim)
-        partial_bytes, counter_bytes = _workspace(shape, max_rows)
-        self._memory = device.allocate(self.workspace_bytes(shape, max_rows))
+        self._exchange = exchange
+        sm_count = sm_count or device.sm_count
+        self._at_once = sm_count * (_BLOCKS_PER_SM if shape.head_dim <= 128 else 1)
+        self._most = shape.most_splits(sm_count)
+        partial_bytes, counter_bytes = _workspace(shape, max_rows, self._most)
+        self._memory = device.allocate(partial_bytes + counter_bytes + shape.head_dim // 2 * 8)
         self._counters = self._memory.pointer + partial_bytes
         self._turns = self._counters + counter_bytes
         self._memory.fill(0)
         self._memory.upload(rope_turns(inv_freq), partial_bytes + counter_bytes)
 
     @staticmethod
-    def workspace_bytes(shape: AttentionShape, max_rows: int) -> int:
-        """Bytes that the constructor allocates, at once."""
-        return sum(_workspace(shape, max_rows)) + shape.head_dim // 2 * 8
+    def workspace_bytes(shape: AttentionShape, max_rows: int, sm_count: int = 0) -> int:
+        """Bytes that the constructor allocates, at once; with 0 SMs the most that it does on any GPU."""
+        return sum(_workspace(shape, max_rows, shape.most_splits(sm_count))) + shape.head_dim // 2 * 8
 
     def decode(
         self,
@@ -214,13 +235,18 @@ class Attention:
         shape = self._shape
         if not 1 <= rows <= self._max_rows:
             raise ContractError(f"There are {rows} rows, but attention was set up for 1 to {self._max_rows}.")
+        longest = -(-shape.max_pages * PAGE_SIZE // _SPLIT_TOKENS)
+        grid = (min(self._most, longest), shape.decode_blocks, rows)
+        exchange = self._exchange and grid[0] * grid[1] * grid[2] <= self._at_once
         arguments = AttentionDecodeArguments(
             qkv, keys, values, positions, context_lengths, page_tables, self._turns, q_norm, k_norm, out,
-            self._memory.pointer, self._counters, rows, shape.q_heads, shape.kv_heads, shape.max_pages, early, eps,
-            self._scale,
+            self._memory.pointer, self._counters, rows, shape.q_heads, shape.kv_heads, shape.max_pages, self._most,
+            early, exchange, eps, self._scale,
         )  # fmt: skip
-        grid = (shape.splits, shape.decode_blocks, rows)
-        self._kernel("attention_decode").launch(arguments, grid, 32 * shape.decode_warps)
+        self._kernel("attention_decode").launch(arguments, grid, _DECODE_THREADS)
+        if not exchange and longest > 1:
+            grid = (_QUERIES, shape.decode_blocks, rows)
+            self._kernel("attention_decode", "attention_combine").launch(arguments, grid, _DECODE_THREADS)
 
     def rope_append(
         self,
@@ -278,7 +304,7 @@ class Attention:
             qkv, keys, values, query_starts, context_lengths, page_tables, out, shape.q_heads, shape.kv_heads,
             shape.max_pages, self._scale,
         )  # fmt: skip
-        block_queries = _PREFILL_THREADS // 32 * _QUERIES * (2 if shape.head_dim <= _STAGED_HEAD_DIM else 1)
+        block_queries = _PREFILL_THREADS // 32 * _QUERIES * (2 if shape.head_dim <= 128 else 1)
         blocks = -(-longest_chunk * (shape.q_heads // shape.kv_heads) // block_queries)
         self._kernel("attention_prefill").launch(arguments, (blocks, shape.kv_heads, sequences), _PREFILL_THREADS)
 
@@ -286,13 +312,11 @@ class Attention:
         """Frees the workspace."""
         self._memory.free()
 
-    def _kernel(self, name: str) -> Kernel:
-        defines: dict[str, Any] = {"HEAD_DIM": self._shape.head_dim}
-        return self._device.kernel(f"{name}.cu", name, **defines)
+    def _kernel(self, source: str, name: str = "") -> Kernel:
+        return self._device.kernel(f"{source}.cu", name or source, HEAD_DIM=self._shape.head_dim)
 
 
-def _workspace(shape: AttentionShape, max_rows: int) -> tuple[int, int]:
+def _workspace(shape: AttentionShape, max_rows: int, most: int) -> tuple[int, int]:
     """Bytes of partial results and of counters."""
     blocks = max_rows * shape.decode_blocks
-    partial_bytes = blocks * MAX_SPLITS * _QUERIES * (shape.head_dim + 2) * 4
-    return partial_bytes, -(-blocks * 4 // 256) * 256
+    return blocks * most * _QUERIES * (shape.head_dim + 2) * 8, -(-blocks * 4 // 256) * 256

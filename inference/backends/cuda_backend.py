@@ -153,7 +153,7 @@ class CudaBackend:
         pages = cuda_plan.max_pages(spec)
         parts = (
             StepMemory.planned_bytes(spec, max_batch_tokens, pages),
-            Attention.workspace_bytes(_attention_shape(spec, pages), MAX_ROWS),
+            Attention.workspace_bytes(_attention_shape(spec, pages), MAX_ROWS, self.gpu.sm_count),
             planned_sampler_bytes(SAMPLER_ROWS, spec.vocab_size),
         )
         return sum(rounded_up(nbytes, MEMORY_BLOCK) for nbytes in parts)

@@ -4,7 +4,7 @@
 // tokens at a time and up to 8 queries a column tile; both products are mma_f16, with the cache as operand a:
 //   scores (tokens x queries) = K Q^T, then output (dims x queries) += V^T P^T.
 // Operand a wants rows g and g + 8 of lane 4g + t, and it does not matter which dims (or tokens) as long as operand b
-// has the same, so every lane reads runs of 16 bytes and no shared memory lies in between:
+// has the same, so every lane reads runs of 16 bytes, and shared memory lies in between only where warps share them:
 //   keys    row g of tile j is token 8 (g / 2) + 2j + g % 2 of the 32; the lane's dims are 32 d + 8t .. 8t + 7
 //   values  rows 16 i + g and 16 i + g + 8 are dims; the lane's tokens are 8t .. 8t + 7
 // The scores of tile j, transposed by movmatrix, are then tokens 8t + 2j and 8t + 2j + 1 of query g: operand b of step
@@ -36,15 +36,12 @@ __device__ __forceinline__ u32 transpose_8x8(u32 x) {
   return y;
 }
 
-// KEEP: other warps of the multiprocessor read the same.
-template <bool KEEP>
+// Read by one warp only: does not stay in L1.
 __device__ __forceinline__ uint4 load_cache_16(const u16* p) {
   uint4 v;
-  if (KEEP) asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-  else
-    asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p));
+  asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(p));
   return v;
 }
 
@@ -57,14 +54,24 @@ struct KeyPair {
   uint2 tail[2];
 
   // `page`: the keys of a page and KV head; `slot`: 0 or 32.
-  template <bool KEEP>
   __device__ __forceinline__ void load(const u16* page, int slot, int i, int lane) {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int j = 0; j < 2; j++) {
       const u16* key = page + (slot + token_of(2 * i + j, g)) * HEAD_DIM;
 #pragma unroll
-      for (int d = 0; d < KEY_RUNS; d++) runs[j][d] = load_cache_16<KEEP>(key + 32 * d + 8 * t);
+      for (int d = 0; d < KEY_RUNS; d++) runs[j][d] = load_cache_16(key + 32 * d + 8 * t);
+      if (KEY_TAIL) tail[j] = *(const uint2*)(key + 32 * KEY_RUNS + 4 * t);
+    }
+  }
+  // Of 32 keys in shared memory, `stride` numbers from one to the next.
+  __device__ __forceinline__ void read(const u16* keys, int stride, int i, int lane) {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      const u16* key = keys + token_of(2 * i + j, g) * stride;
+#pragma unroll
+      for (int d = 0; d < KEY_RUNS; d++) runs[j][d] = *(const uint4*)(key + 32 * d + 8 * t);
       if (KEY_TAIL) tail[j] = *(const uint2*)(key + 32 * KEY_RUNS + 4 * t);
     }
   }
@@ -85,12 +92,17 @@ struct KeyPair {
 struct ValueTile {
   uint4 rows[2];
 
-  template <bool KEEP>
   __device__ __forceinline__ void load(const u16* page, int slot, int i, int lane) {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int half = 0; half < 2; half++)
-      rows[half] = load_cache_16<KEEP>(page + (16 * i + 8 * half + g) * PAGE_SIZE + slot + 8 * t);
+      rows[half] = load_cache_16(page + (16 * i + 8 * half + g) * PAGE_SIZE + slot + 8 * t);
+  }
+  // Of 32 tokens in shared memory, [HEAD_DIM][32].
+  __device__ __forceinline__ void read(const u16* values, int i, int lane) {
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+      rows[half] = *(const uint4*)(values + (16 * i + 8 * half + lane / 4) * STEP + 8 * (lane % 4));
   }
 };
 
@@ -163,18 +175,21 @@ struct Progress {
 
 // scores: token row g of key tile 2i with queries 2t, 2t + 1; the same of tile 2i + 1.
 __device__ __forceinline__ void score(float (&scores)[4], const KeyPair& keys, const Queries& q) {
+  float remainder[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // a chain of its own: half the latency
 #pragma unroll
   for (int c = 0; c < 4; c++) scores[c] = 0.0f;
 #pragma unroll
   for (int d = 0; d < KEY_RUNS; d++) {
-    TWO_STEPS(scores, keys.runs[0][d], keys.runs[1][d], q.low[d]);
+    TWO_STEPS(remainder, keys.runs[0][d], keys.runs[1][d], q.low[d]);
     TWO_STEPS(scores, keys.runs[0][d], keys.runs[1][d], q.high[d]);
   }
   if (KEY_TAIL) {
     const u32 a[4] = {keys.tail[0].x, keys.tail[1].x, keys.tail[0].y, keys.tail[1].y};
-    mma_f16(scores, a, q.low_tail.x, q.low_tail.y);
+    mma_f16(remainder, a, q.low_tail.x, q.low_tail.y);
     mma_f16(scores, a, q.high_tail.x, q.high_tail.y);
   }
+#pragma unroll
+  for (int c = 0; c < 4; c++) scores[c] += remainder[c];
 }
 
 // Takes tokens beyond the limits out: `limits` counts the tokens of the 32 that query 2t and 2t + 1 may see.
@@ -220,6 +235,13 @@ __device__ __forceinline__ void add_values(float (&output)[4], const ValueTile& 
   TWO_STEPS(output, values.rows[0], values.rows[1], b);
 }
 
+// Issued where it stands: loads that are used later start together.
+__device__ __forceinline__ float load_now(const float* p) {
+  float v;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(p));
+  return v;
+}
+
 // RoPE, half-split: dims p and p + HEAD_DIM / 2 are a pair; a lane has pairs lane, lane + 32, ... The angle of a pair
 // is position * turns / 2^64 of a full turn, exact in integers at any position.
 struct Rotation {
@@ -243,8 +265,8 @@ struct HeadPairs {
 #pragma unroll
     for (int i = 0; i < LANE_PAIRS; i++) {
       const int pair = lane + WARP * i;
-      first[i] = pair < PAIRS ? head[pair] : 0.0f;
-      second[i] = pair < PAIRS ? head[pair + PAIRS] : 0.0f;
+      first[i] = pair < PAIRS ? load_now(head + pair) : 0.0f;
+      second[i] = pair < PAIRS ? load_now(head + pair + PAIRS) : 0.0f;
     }
   }
   // RMSNorm over the head.

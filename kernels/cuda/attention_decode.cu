@@ -1,27 +1,39 @@
 // Computes: for each row, one new token of a sequence: RoPE of its queries and key (RMSNorm before it where given),
 //   append of its key and value to the cache, and its attention over the sequence: softmax(scale q K^T) V.
 // Arguments: qkv, keys, values, positions, context_lengths, page_tables, turns, q_norm, k_norm, out, partials,
-//   counters, rows, q_heads, kv_heads, max_pages, early, eps, scale
-// Requires: rows >= 1; kv_heads >= 1; q_heads % kv_heads == 0; max_pages >= 1; early in (0, 1); (q_norm == 0) ==
-//   (k_norm == 0)
-// Launch: grid (MAX_SPLITS, kv_heads * ceil(q_heads / kv_heads / 8), rows), block 256 (128 where HEAD_DIM > 128);
-//   -DHEAD_DIM. A row's own length says how many splits work; the last of them to arrive combines all, in their
-//   order, and leaves its counter at 0. `early` 1: positions, context_lengths, page_tables and the cache before each
-//   row's position were written before a launch that did not overlap its predecessor, so they are read before the
-//   previous kernel ends.
-// Numerics: queries 22 bits, cache float16, weights float16 in 0..1, sums float32; base-2 softmax. The same bits for
-//   a row alone, in any batch, and in every run. Position -1 is padding: no append, zeros.
+//   counters, rows, q_heads, kv_heads, max_pages, most, early, exchange, eps, scale
+// Requires: rows >= 1; kv_heads >= 1; q_heads % kv_heads == 0; max_pages >= 1; 1 <= most <= 64; early in (0, 1);
+//   exchange in (0, 1); (q_norm == 0) == (k_norm == 0)
+// Launch: attention_decode: grid (splits of the longest context, at most `most`; kv_heads * ceil(q_heads / kv_heads /
+//   8); rows), block 128; -DHEAD_DIM. A row's own length says how many splits work. `exchange` 1: all blocks run at
+//   once (the caller has counted them), wait for each other's findings, and each combines a part of the result.
+//   `exchange` 0: attention_combine follows, grid (8, the same, rows), block 128. `early` 1: positions,
+//   context_lengths, page_tables and the cache before each row's position were written before a launch that did not
+//   overlap its predecessor, so they are read before the previous kernel ends.
+// Numerics: queries 22 bits, cache float16, weights float16 in 0..1, sums float32; base-2 softmax; splits combined in
+//   their order. The same bits for a row alone, in any batch, and in every run. Position -1 is padding: no append,
+//   zeros.
 // Oracle: float64 softmax over the float16 cache in tests/gpu/test_attention.py.
 // Measured: kernels/README.md.
 // Source: online softmax: Milakov and Gimelshein 2018; splitting over the context: Dao et al. 2023 (Flash-Decoding);
-//   RoPE: Su et al. 2021.
+//   RoPE: Su et al. 2021; numbers that carry their own flag: the low-latency protocol of NCCL.
 #include "attention.cuh"
 
-#define STAGED (HEAD_DIM <= 128)      // a step's keys and values fit into the registers
-#define WARPS (STAGED ? 8 : 4)
+#define STAGED (HEAD_DIM <= 128)  // a step's keys and values fit into the registers
+#define WARPS 4                   // half of an SM's registers: the previous kernel's blocks and these run side by side
+#define THREADS (WARPS * WARP)
 #define QUERIES 8
-#define SPLIT_TOKENS (WARPS * STEP)
-#define MAX_SPLITS WARP
+#define TURN (WARPS * STEP)       // tokens that a block takes at a time
+#ifndef LEAST
+#define LEAST TURN                // tokens of a split, unless it is the only one
+#endif
+#define MAX_SPLITS 64
+#define SEGMENT 8                 // splits that are summed first
+#define VALUES (QUERIES * HEAD_DIM)
+#define PARTIAL (VALUES + 2 * QUERIES)  // numbers of a split: values, largest scores, sums
+// Items of a thread: a number of the result and a segment. Most are there where 2 splits, or 9, share the numbers.
+#define ITEMS_OF_FEW ((VALUES / 2 + THREADS - 1) / THREADS)
+#define ITEMS_OF_MANY ((VALUES * 2 / 9 + SEGMENT + THREADS - 1) / THREADS)
 #define QUERY_STRIDE (HEAD_DIM + 8)   // float16; keeps the rows in different banks
 #define OUTPUT_STRIDE (HEAD_DIM + 4)  // float32; likewise
 
@@ -36,79 +48,110 @@ struct AttentionDecodeArguments {
   const float* q_norm;         // (HEAD_DIM) or null
   const float* k_norm;
   float* out;                  // (rows, q_heads HEAD_DIM)
-  float* partials;             // (rows, grid y, MAX_SPLITS, 8, HEAD_DIM), then (.., 8, 2): largest score and sum
-  u32* counters;               // (rows, grid y), zeros
-  int rows, q_heads, kv_heads, max_pages, early;
+  u64* partials;               // (rows, grid y, most, PARTIAL): float32, and above it the count of the launch
+  u32* counters;               // (rows, grid y): launches so far whose row was split
+  int rows, q_heads, kv_heads, max_pages, most, early, exchange;
   float eps, scale;
 };
 
 struct Shared {
-  union {
-    struct {
-      u16 high[QUERIES][QUERY_STRIDE], low[QUERIES][QUERY_STRIDE];
-    } query;
-    float output[WARPS][QUERIES][OUTPUT_STRIDE];
-  };
+  float output[WARPS][QUERIES][OUTPUT_STRIDE];
+  u16 high[QUERIES][QUERY_STRIDE], low[QUERIES][QUERY_STRIDE];  // queries
   u16 key[HEAD_DIM], value[HEAD_DIM];
   float top[WARPS][QUERIES], sum[WARPS][QUERIES];
-  u32 arrived;
+  float weights[QUERIES][MAX_SPLITS], last[QUERIES];  // of the splits, and one over the sum
+  float segments[ITEMS_OF_MANY * THREADS];
 };
 
 struct Place {
   int kv_head, first_head, heads;  // of this block: up to 8 query heads of one KV head
   int lane, warp;
+
+  __device__ __forceinline__ void set(const AttentionDecodeArguments& a) {
+    const int ratio = a.q_heads / a.kv_heads, groups = (ratio + QUERIES - 1) / QUERIES;
+    const int first = blockIdx.y % groups * QUERIES;
+    lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    kv_head = blockIdx.y / groups;
+    first_head = kv_head * ratio + first;
+    heads = min(ratio - first, QUERIES);
+  }
+};
+
+// How a row's context is split: a function of its length, so that a row does not depend on its neighbours.
+struct Splits {
+  int position, limit, tokens, count;
+
+  __device__ __forceinline__ void set(const AttentionDecodeArguments& a, int row) {
+    position = a.positions[row], limit = position < 0 ? 0 : a.context_lengths[row];
+    tokens = max(LEAST, (limit + a.most * STEP - 1) / (a.most * STEP) * STEP);
+    count = (limit + tokens - 1) / tokens;
+  }
+};
+
+// What a warp takes of the row: two query heads, the last warp the key too, the one before it the value.
+struct Inputs {
+  HeadPairs queries[QUERIES / WARPS], key;
+  float value[(HEAD_DIM + WARP - 1) / WARP];
+
+  __device__ __forceinline__ void load(const AttentionDecodeArguments& a, const float* row, bool own, const Place& p) {
+#pragma unroll
+    for (int i = 0; i < QUERIES / WARPS; i++)
+      queries[i].load(row + (i64)(p.first_head + min(p.warp + WARPS * i, p.heads - 1)) * HEAD_DIM, p.lane);
+    const float* keys = row + (i64)(a.q_heads + p.kv_head) * HEAD_DIM;
+    if (own && p.warp == WARPS - 1) key.load(keys, p.lane);
+    if (own && p.warp == WARPS - 2) {
+      const float* values = keys + (i64)a.kv_heads * HEAD_DIM;
+#pragma unroll
+      for (int d = p.lane; d < HEAD_DIM; d += WARP) value[d / WARP] = load_now(values + d);
+    }
+  }
 };
 
 // Normed and rotated query heads into shared memory, each as two float16 numbers.
-__device__ __forceinline__ void set_queries(Shared& s, const AttentionDecodeArguments& a, const float* row,
+__device__ __forceinline__ void set_queries(Shared& s, const AttentionDecodeArguments& a, Inputs& in,
                                             const Rotation& r, const Place& p) {
 #pragma unroll
-  for (int h = p.warp; h < QUERIES; h += WARPS) {
-    HeadPairs q;
-    if (h < p.heads) {
-      q.load(row + (i64)(p.first_head + h) * HEAD_DIM, p.lane);
-      if (a.q_norm) q.norm(a.q_norm, a.eps, p.lane);
-      q.rotate(r);
-    }
+  for (int n = 0; n < QUERIES / WARPS; n++) {
+    const int h = p.warp + WARPS * n;
+    HeadPairs& q = in.queries[n];
+    if (a.q_norm) q.norm(a.q_norm, a.eps, p.lane);
+    q.rotate(r);
+    const float scale = h < p.heads ? a.scale * LOG2_E : 0.0f;
 #pragma unroll
     for (int i = 0; i < LANE_PAIRS; i++) {
       const int pair = p.lane + WARP * i;
       if (pair >= PAIRS) continue;
-      u32 high = 0, low = 0;
-      if (h < p.heads) split_pair(q.first[i] * (a.scale * LOG2_E), q.second[i] * (a.scale * LOG2_E), high, low);
-      s.query.high[h][pair] = (u16)high;
-      s.query.high[h][pair + PAIRS] = (u16)(high >> 16);
-      s.query.low[h][pair] = (u16)low;
-      s.query.low[h][pair + PAIRS] = (u16)(low >> 16);
+      u32 high, low;
+      split_pair(q.first[i] * scale, q.second[i] * scale, high, low);
+      s.high[h][pair] = (u16)high, s.high[h][pair + PAIRS] = (u16)(high >> 16);
+      s.low[h][pair] = (u16)low, s.low[h][pair + PAIRS] = (u16)(low >> 16);
     }
   }
 }
 
 // The row's own key and value into shared memory and, by one block of those that share a KV head, into the cache.
-__device__ __forceinline__ void append(Shared& s, const AttentionDecodeArguments& a, const float* row,
-                                       const Rotation& r, const Place& p, int page, int slot) {
+__device__ __forceinline__ void append(Shared& s, const AttentionDecodeArguments& a, Inputs& in, const Rotation& r,
+                                       const Place& p, int page, int slot) {
   const bool write = p.first_head == p.kv_head * (a.q_heads / a.kv_heads);
   const i64 offset = page_offset(page, p.kv_head, a.kv_heads);
-  const float* key = row + (i64)(a.q_heads + p.kv_head) * HEAD_DIM;
   if (p.warp == WARPS - 1) {
-    HeadPairs k;
-    k.load(key, p.lane);
-    if (a.k_norm) k.norm(a.k_norm, a.eps, p.lane);
-    k.rotate(r);
+    if (a.k_norm) in.key.norm(a.k_norm, a.eps, p.lane);
+    in.key.rotate(r);
 #pragma unroll
     for (int i = 0; i < LANE_PAIRS; i++) {
       const int pair = p.lane + WARP * i;
       if (pair >= PAIRS) continue;
+      const u16 first = float_to_half(in.key.first[i]), second = float_to_half(in.key.second[i]);
       u16* to = a.keys + offset + slot * HEAD_DIM + pair;
-      s.key[pair] = float_to_half(k.first[i]);
-      s.key[pair + PAIRS] = float_to_half(k.second[i]);
-      if (write) to[0] = s.key[pair], to[PAIRS] = s.key[pair + PAIRS];
+      s.key[pair] = first, s.key[pair + PAIRS] = second;
+      if (write) to[0] = first, to[PAIRS] = second;
     }
   } else if (p.warp == WARPS - 2) {
-    const float* value = key + (i64)a.kv_heads * HEAD_DIM;
+#pragma unroll
     for (int d = p.lane; d < HEAD_DIM; d += WARP) {
-      s.value[d] = float_to_half(value[d]);
-      if (write) a.values[offset + d * PAGE_SIZE + slot] = s.value[d];
+      const u16 value = float_to_half(in.value[d / WARP]);
+      s.value[d] = value;
+      if (write) a.values[offset + d * PAGE_SIZE + slot] = value;
     }
   }
 }
@@ -117,12 +160,12 @@ __device__ __forceinline__ void get_queries(Queries& q, const Shared& s, int lan
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int d = 0; d < KEY_RUNS; d++) {
-    q.high[d] = *(const uint4*)&s.query.high[g][32 * d + 8 * t];
-    q.low[d] = *(const uint4*)&s.query.low[g][32 * d + 8 * t];
+    q.high[d] = *(const uint4*)&s.high[g][32 * d + 8 * t];
+    q.low[d] = *(const uint4*)&s.low[g][32 * d + 8 * t];
   }
   if (KEY_TAIL) {
-    q.high_tail = *(const uint2*)&s.query.high[g][32 * KEY_RUNS + 4 * t];
-    q.low_tail = *(const uint2*)&s.query.low[g][32 * KEY_RUNS + 4 * t];
+    q.high_tail = *(const uint2*)&s.high[g][32 * KEY_RUNS + 4 * t];
+    q.low_tail = *(const uint2*)&s.low[g][32 * KEY_RUNS + 4 * t];
   }
 }
 
@@ -139,22 +182,28 @@ __device__ __forceinline__ void share(Shared& s, const Progress& progress, const
   }
 }
 
-__device__ __forceinline__ float4 load_from_l2(const float* p) {
-  float4 v;
-  asm volatile("ld.global.cg.v4.f32 {%0,%1,%2,%3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "l"(p)
-               : "memory");
-  return v;
+// Numbers between blocks carry the count of the launch: whoever reads them sees whether they are there yet, without a
+// fence or a counter in between.
+__device__ __forceinline__ void store_tagged(u64* p, float x, u32 tag) {
+  const u64 both = (u64)tag << 32 | (u32)__float_as_int(x);
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(both) : "memory");
 }
-
-__device__ __forceinline__ void add_scaled(float4& sum, const float4& x, float by) {
-  sum.x += x.x * by, sum.y += x.y * by, sum.z += x.z * by, sum.w += x.w * by;
+__device__ __forceinline__ u64 load_tagged(const u64* p) {
+  u64 both;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(p) : "memory");
+  return both;
 }
+// The number that was loaded, once it is this launch's.
+__device__ __forceinline__ float settle(u64 both, const u64* p, u32 tag) {
+  while ((u32)(both >> 32) != tag) both = load_tagged(p);
+  return __int_as_float((int)(u32)both);
+}
+// The same between kernels.
+__device__ __forceinline__ float number_of(u64 both) { return __int_as_float((int)(u32)both); }
 
-// Combines the warps' findings of query h, in their order; the only split writes the result, others a partial one.
-__device__ __forceinline__ void combine_warps(const Shared& s, float* out, float* partial, float* stats, int h,
-                                              int lane) {
+// Combines the warps' findings of query h, in their order: into the result where there are no other splits, else into
+// the partial one of this split.
+__device__ __forceinline__ void combine_warps(const Shared& s, float* out, u64* partial, u32 tag, int h, int lane) {
   float top = -INFINITY_F, sum = 0.0f, by[WARPS];
 #pragma unroll
   for (int w = 0; w < WARPS; w++) top = fmaxf(top, s.top[w][h]);
@@ -163,39 +212,134 @@ __device__ __forceinline__ void combine_warps(const Shared& s, float* out, float
     by[w] = exp2_fast(s.top[w][h] - top);
     sum += s.sum[w][h] * by[w];
   }
-  if (partial && lane == 0) stats[0] = top, stats[1] = sum;
-  const float last = partial ? 1.0f : 1.0f / sum;
-  for (int d = 4 * lane; d < HEAD_DIM; d += 4 * WARP) {
-    float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  if (partial && lane < 2) store_tagged(partial + VALUES + lane * QUERIES + h, lane ? sum : top, tag);
+  const float last = 1.0f / sum;
+#pragma unroll
+  for (int d = lane; d < HEAD_DIM; d += WARP) {
+    float total = 0.0f;
 #pragma unroll
     for (int w = 0; w < WARPS; w++)
-      if (s.top[w][h] != -INFINITY_F) add_scaled(total, *(const float4*)&s.output[w][h][d], by[w]);
-    total.x *= last, total.y *= last, total.z *= last, total.w *= last;
-    *(float4*)((partial ? partial : out) + d) = total;
+      if (s.top[w][h] != -INFINITY_F) total += s.output[w][h][d] * by[w];
+    if (partial) store_tagged(partial + h * HEAD_DIM + d, total, tag);
+    else out[d] = total * last;
   }
 }
 
-// Combines all splits of a query, in their order.
-__device__ __forceinline__ void combine_splits(float* out, const float* partial, const float* stats, int splits,
-                                               int lane) {
-  float top = -INFINITY_F, sum = 0.0f;
-  if (lane < splits)
-    asm volatile("ld.global.cg.v2.f32 {%0,%1}, [%2];"
-                 : "=f"(top), "=f"(sum)
-                 : "l"(stats + lane * 2 * QUERIES)
-                 : "memory");
-  const float by = exp2_fast(top - warp_max(top));
-  const float last = 1.0f / warp_sum(sum * by);
-  for (int d = 4 * lane; d < HEAD_DIM + 4 * lane; d += 4 * WARP) {
-    float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll 16
-    for (int split = 0; split < splits; split++) {
-      const float weight = __shfl_sync(0xffffffffu, by, split);
-      if (d < HEAD_DIM) add_scaled(total, load_from_l2(partial + (i64)split * QUERIES * HEAD_DIM + d), weight);
-    }
-    total.x *= last, total.y *= last, total.z *= last, total.w *= last;
-    if (d < HEAD_DIM) *(float4*)(out + d) = total;
+// The largest scores and sums of all splits of a query: a lane has splits lane and lane + 32.
+struct SplitStats {
+  u64 top[2], sum[2];
+
+  __device__ __forceinline__ static const u64* at(const u64* partials, int split, int h) {
+    return partials + (i64)split * PARTIAL + VALUES + h;
   }
+  __device__ __forceinline__ void load(const u64* partials, int splits, int h, int lane) {
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      if (lane + WARP * i < splits) {
+        top[i] = load_tagged(at(partials, lane + WARP * i, h));
+        sum[i] = load_tagged(at(partials, lane + WARP * i, h) + QUERIES);
+      }
+  }
+  // Loads again what was not there yet.
+  __device__ __forceinline__ void settle_all(const u64* partials, u32 tag, int splits, int h, int lane) {
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      if (lane + WARP * i < splits) {
+        const u64* p = at(partials, lane + WARP * i, h);
+        top[i] = (u32)__float_as_int(settle(top[i], p, tag));
+        sum[i] = (u32)__float_as_int(settle(sum[i], p + QUERIES, tag));
+      }
+  }
+  // The weights of the splits, and one over the sum of all.
+  __device__ __forceinline__ void weigh(Shared& s, int splits, int h, int lane) const {
+    float largest = -INFINITY_F, total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      if (lane + WARP * i < splits) largest = fmaxf(largest, number_of(top[i]));
+    largest = warp_max(largest);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      if (lane + WARP * i < splits) {
+        const float by = exp2_fast(number_of(top[i]) - largest);
+        total = fmaf(number_of(sum[i]), by, total);
+        s.weights[h][lane + WARP * i] = by;
+      }
+    total = warp_sum(total);
+    if (lane == 0) s.last[h] = 1.0f / total;
+  }
+};
+
+// A split's share of the result, numbers first to first + size - 1: an item is one of them and a segment of up to
+// `each` splits, and the items' loads are all under way at once.
+template <int items, int each>
+struct Slice {
+  u64 loaded[items][each];
+
+  __device__ __forceinline__ void load(const u64* partials, int splits, int first, int size) {
+    const int segments = (splits + each - 1) / each;
+#pragma unroll
+    for (int k = 0; k < items; k++) {
+      const int item = threadIdx.x + k * THREADS, segment = item / size;
+#pragma unroll
+      for (int j = 0; j < each; j++)
+        if (segment < segments && segment * each + j < splits)
+          loaded[k][j] = load_tagged(partials + (i64)(segment * each + j) * PARTIAL + first + item % size);
+    }
+  }
+  // Segments that are not the only one are summed by `add_segments`.
+  __device__ __forceinline__ void add(Shared& s, float* out, const u64* partials, u32 tag, int splits, int first,
+                                      int size) const {
+    const int segments = (splits + each - 1) / each;
+#pragma unroll
+    for (int k = 0; k < items; k++) {
+      const int item = threadIdx.x + k * THREADS, segment = item / size, i = first + item % size, h = i / HEAD_DIM;
+      if (segment >= segments) continue;
+      float total = 0.0f;
+#pragma unroll
+      for (int j = 0; j < each; j++) {
+        const int split = segment * each + j;
+        if (split < splits)
+          total = fmaf(settle(loaded[k][j], partials + (i64)split * PARTIAL + i, tag), s.weights[h][split], total);
+      }
+      if (segments == 1) out[i] = total * s.last[h];
+      else s.segments[item] = total;
+    }
+  }
+};
+
+__device__ __forceinline__ void add_segments(const Shared& s, float* out, int segments, int first, int size) {
+  for (int i = threadIdx.x; i < size; i += THREADS) {
+    float total = s.segments[i];
+    for (int segment = 1; segment < segments; segment++) total += s.segments[segment * size + i];
+    out[first + i] = total * s.last[(first + i) / HEAD_DIM];
+  }
+}
+
+// Combines this split's share of the result over all splits, in their order, as they come in.
+template <int items, int each>
+__device__ __forceinline__ void combine_share(Shared& s, float* out, const u64* partials, u32 tag, int split,
+                                              int splits, const Place& p) {
+  const int numbers = p.heads * HEAD_DIM, share = (numbers + splits - 1) / splits;
+  const int first = split * share, size = min(share, numbers - first);
+  Slice<items, each> slice;
+  SplitStats stats[QUERIES / WARPS];
+  if (size > 0) slice.load(partials, splits, first, size);
+#pragma unroll
+  for (int n = 0; n < QUERIES / WARPS; n++)
+    if (p.warp + WARPS * n < p.heads) stats[n].load(partials, splits, p.warp + WARPS * n, p.lane);
+#pragma unroll
+  for (int n = 0; n < QUERIES / WARPS; n++)
+    if (p.warp + WARPS * n < p.heads) {
+      stats[n].settle_all(partials, tag, splits, p.warp + WARPS * n, p.lane);
+      __syncwarp();
+      stats[n].weigh(s, splits, p.warp + WARPS * n, p.lane);
+    }
+  __syncthreads();
+  if (size > 0) slice.add(s, out, partials, tag, splits, first, size);
+  const int segments = (splits + each - 1) / each;
+  if (segments == 1) return;
+  __syncthreads();
+  if (size > 0) add_segments(s, out, segments, first, size);
 }
 
 // 32 tokens of the cache, on the way to the tensor cores.
@@ -205,67 +349,84 @@ struct Staged {
 
   __device__ __forceinline__ void load_keys(const u16* page, int slot, int lane) {
 #pragma unroll
-    for (int i = 0; i < 2; i++) keys[i].load<false>(page, slot, i, lane);
+    for (int i = 0; i < 2; i++) keys[i].load(page, slot, i, lane);
   }
   __device__ __forceinline__ void load_values(const u16* page, int slot, int lane) {
 #pragma unroll
-    for (int i = 0; i < DIM_TILES; i++) values[i].load<false>(page, slot, i, lane);
+    for (int i = 0; i < DIM_TILES; i++) values[i].load(page, slot, i, lane);
   }
 };
 
-extern "C" __global__ void __launch_bounds__(WARPS * WARP, 1)
+// Asks the L2 cache for the keys and values of the step after the first: a read ahead of the previous kernel's end.
+__device__ __forceinline__ void prefetch_step(const AttentionDecodeArguments& a, const int* pages, int base,
+                                              const Place& p) {
+#if __CUDA_ARCH__ >= 900
+  if (p.lane) return;
+  const i64 offset = page_offset(pages[base / PAGE_SIZE], p.kv_head, a.kv_heads);
+  const u16* keys = a.keys + offset + base % PAGE_SIZE * HEAD_DIM;
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(keys), "r"(STEP * HEAD_DIM * 2) : "memory");
+  const u16* values = a.values + offset + base % PAGE_SIZE * HEAD_DIM;  // half a page; another warp asks for the rest
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(values), "r"(STEP * HEAD_DIM * 2) : "memory");
+#endif
+}
+
+// let_next_start() is left out: the next kernel starts when this one ends, else its loads stand in the way of these.
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
-  let_next_start();
   __shared__ __align__(16) Shared s;
   const int split = blockIdx.x, row = blockIdx.z;
-  const int ratio = a.q_heads / a.kv_heads, groups = (ratio + QUERIES - 1) / QUERIES;
   Place p;
-  p.lane = threadIdx.x % WARP, p.warp = threadIdx.x / WARP;
-  p.kv_head = blockIdx.y / groups;
-  const int first = blockIdx.y % groups * QUERIES;
-  p.first_head = p.kv_head * ratio + first;
-  p.heads = min(ratio - first, QUERIES);
+  p.set(a);
   if (!a.early) wait_for_previous();
 
-  const int position = a.positions[row], limit = position < 0 ? 0 : a.context_lengths[row];
+  Splits splits;
+  splits.set(a, row);
   const int* pages = a.page_tables + (i64)row * a.max_pages;
-  const int steps = (limit + SPLIT_TOKENS * MAX_SPLITS - 1) / (SPLIT_TOKENS * MAX_SPLITS);
-  const int split_tokens = SPLIT_TOKENS * max(1, steps);
-  const int splits = (limit + split_tokens - 1) / split_tokens, end = min(limit, (split + 1) * split_tokens);
-  int base = split * split_tokens + p.warp * STEP;
+  const int position = splits.position, end = min(splits.limit, (split + 1) * splits.tokens);
+  const bool own = split == splits.count - 1;  // the row's own token is among the last split's
+  const int own_page = own ? pages[position / PAGE_SIZE] : 0;
+  int base = split * splits.tokens + p.warp * STEP;
   i64 offset = base < end ? page_offset(pages[base / PAGE_SIZE], p.kv_head, a.kv_heads) : 0;
   Staged staged;
   if (STAGED && base < end) {
     staged.load_keys(a.keys + offset, base % PAGE_SIZE, p.lane);
     staged.load_values(a.values + offset, base % PAGE_SIZE, p.lane);
+    if (base + TURN < end) prefetch_step(a, pages, base + TURN, p);
   }
   Rotation rotation;
   rotation.set(a.turns, position, p.lane);
   if (a.early) wait_for_previous();
 
   float* out = a.out + ((i64)row * a.q_heads + p.first_head) * HEAD_DIM;
-  if (split >= splits) {
+  if (split >= splits.count) {
     if (position < 0 && split == 0)
-      for (int d = threadIdx.x; d < p.heads * HEAD_DIM; d += WARPS * WARP) out[d] = 0.0f;
+      for (int d = threadIdx.x; d < p.heads * HEAD_DIM; d += THREADS) out[d] = 0.0f;
     return;
   }
-  const float* qkv = a.qkv + (i64)row * (a.q_heads + 2 * a.kv_heads) * HEAD_DIM;
-  set_queries(s, a, qkv, rotation, p);
-  if (split == splits - 1) append(s, a, qkv, rotation, p, pages[position / PAGE_SIZE], position % PAGE_SIZE);
+  Inputs in;
+  in.load(a, a.qkv + (i64)row * (a.q_heads + 2 * a.kv_heads) * HEAD_DIM, own, p);
+  const i64 place = (i64)row * gridDim.y + blockIdx.y;
+  const u32 tag = splits.count > 1 ? *(volatile u32*)(a.counters + place) + 1 : 0;
+  set_queries(s, a, in, rotation, p);
+  if (own) append(s, a, in, rotation, p, own_page, position % PAGE_SIZE);
   __syncthreads();
   Queries q;
-  get_queries(q, s, p.lane);
+  if (STAGED) get_queries(q, s, p.lane);
   Progress progress;
   progress.clear();
   while (base < end) {
-    const int next = base + SPLIT_TOKENS, slot = base % PAGE_SIZE, next_slot = next % PAGE_SIZE;
+    const int next = base + TURN, slot = base % PAGE_SIZE, next_slot = next % PAGE_SIZE;
     const i64 next_offset = next < end ? page_offset(pages[next / PAGE_SIZE], p.kv_head, a.kv_heads) : 0;
     const int count = position - base;  // tokens of the step before the row's own
     float scores[2][4];
     u32 weights[KEY_TILES];
+    if (!STAGED) {  // read again, not held: there are not registers enough
+      asm volatile("" ::: "memory");
+      get_queries(q, s, p.lane);
+    }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      if (!STAGED) staged.keys[i].load<false>(a.keys + offset, slot, i, p.lane);
+      if (!STAGED) staged.keys[i].load(a.keys + offset, slot, i, p.lane);
       if (count < STEP) staged.keys[i].insert(s.key, count, i, p.lane);
       score(scores[i], staged.keys[i], q);
     }
@@ -276,7 +437,7 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
     if (count < STEP) end_of_values.set(count, p.lane);
 #pragma unroll
     for (int i = 0; i < DIM_TILES; i++) {
-      if (!STAGED) staged.values[i].load<false>(a.values + offset, slot, i, p.lane);
+      if (!STAGED) staged.values[i].load(a.values + offset, slot, i, p.lane);
       if (count < STEP) end_of_values.apply(staged.values[i], s.value, i, p.lane);
       add_values(progress.output[i], staged.values[i], weights);
     }
@@ -284,26 +445,56 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
     base = next, offset = next_offset;
   }
   progress.finish();
-  __syncthreads();
   share(s, progress, p);
   __syncthreads();
 
-  const i64 place = (i64)row * gridDim.y + blockIdx.y;
-  float* partials = a.partials + place * MAX_SPLITS * QUERIES * HEAD_DIM;
-  float* stats = a.partials + ((i64)a.rows * gridDim.y * HEAD_DIM + place * 2) * MAX_SPLITS * QUERIES;
-  for (int h = p.warp; h < QUERIES; h += WARPS) {
-    float* partial = partials + (split * QUERIES + h) * HEAD_DIM;
-    if (splits > 1) combine_warps(s, 0, partial, stats + (split * QUERIES + h) * 2, h, p.lane);
-    else if (h < p.heads) combine_warps(s, out + h * HEAD_DIM, 0, 0, h, p.lane);
+  u64* partials = a.partials + place * a.most * PARTIAL;
+  for (int h = p.warp; h < p.heads; h += WARPS) {
+    u64* partial = splits.count > 1 ? partials + (i64)split * PARTIAL : 0;
+    combine_warps(s, out + h * HEAD_DIM, partial, tag, h, p.lane);
   }
-  if (splits == 1) return;
-  __threadfence();
+  if (splits.count == 1 || !a.exchange) return;
+  if (splits.count <= 4) combine_share<ITEMS_OF_FEW, 4>(s, out, partials, tag, split, splits.count, p);
+  else combine_share<ITEMS_OF_MANY, SEGMENT>(s, out, partials, tag, split, splits.count, p);
+  // All splits have written something, so all have read the count before.
+  if (split == 0 && threadIdx.x == 0) a.counters[place] = tag;
+}
+
+// What the blocks of attention_decode do themselves where all of them run at once.
+extern "C" __global__ void __launch_bounds__(THREADS)
+attention_combine(const __grid_constant__ AttentionDecodeArguments a) {
+  wait_for_previous();
+  __shared__ __align__(16) Shared s;
+  const int h = blockIdx.x, row = blockIdx.z;
+  const i64 place = (i64)row * gridDim.y + blockIdx.y;
+  Place p;
+  p.set(a);
+  Splits splits;
+  splits.set(a, row);
+  if (splits.count < 2 || h >= p.heads) return;
+  if (h == 0 && threadIdx.x == 0) a.counters[place]++;
+  const u64* partials = a.partials + place * a.most * PARTIAL;
+  if (p.warp == 0) {
+    SplitStats stats;
+    stats.load(partials, splits.count, h, p.lane);
+    stats.weigh(s, splits.count, h, p.lane);
+  }
   __syncthreads();
-  if (threadIdx.x == 0) s.arrived = atomicAdd(a.counters + place, 1u);
-  __syncthreads();
-  if (s.arrived != splits - 1) return;
-  __threadfence();
-  if (threadIdx.x == 0) a.counters[place] = 0;
-  for (int h = p.warp; h < p.heads; h += WARPS)
-    combine_splits(out + h * HEAD_DIM, partials + h * HEAD_DIM, stats + h * 2, splits, p.lane);
+  float* out = a.out + ((i64)row * a.q_heads + p.first_head + h) * HEAD_DIM;
+  for (int d = threadIdx.x; d < HEAD_DIM; d += THREADS) {
+    float total = 0.0f;
+    for (int segment = 0; segment < splits.count; segment += SEGMENT) {
+      const u64* from = partials + (i64)segment * PARTIAL + h * HEAD_DIM + d;
+      u64 loaded[SEGMENT];
+      float sum = 0.0f;
+#pragma unroll
+      for (int j = 0; j < SEGMENT; j++)
+        if (segment + j < splits.count) loaded[j] = from[(i64)j * PARTIAL];
+#pragma unroll
+      for (int j = 0; j < SEGMENT; j++)
+        if (segment + j < splits.count) sum = fmaf(number_of(loaded[j]), s.weights[h][segment + j], sum);
+      total = segment ? total + sum : sum;
+    }
+    out[d] = total * s.last[h];
+  }
 }

@@ -12,8 +12,11 @@
 #include "attention.cuh"
 
 #define WARPS 4
-#define IN_REGISTERS (HEAD_DIM <= 128)  // queries; else each lane keeps its own in shared memory
-#define TILES (IN_REGISTERS ? 2 : 1)    // of 8 queries a warp
+#define THREADS (WARPS * WARP)
+#define TILES (HEAD_DIM <= 128 ? 2 : 1)   // of 8 queries a warp
+#define STAGES (HEAD_DIM <= 128 ? 2 : 1)  // steps of the cache in shared memory
+// Keys lie a multiple of 128 bytes and 64 apart, so that two of them are read without a conflict of banks.
+#define KEY_STRIDE (HEAD_DIM + (192 - 2 * HEAD_DIM % 128) % 128 / 2)
 #define WARP_QUERIES (8 * TILES)
 #define BLOCK_QUERIES (WARPS * WARP_QUERIES)
 
@@ -40,6 +43,27 @@ struct Chunk {
   __device__ __forceinline__ i64 offset(int query, int heads) const {
     const int head = min(query, queries() - 1) % ratio;
     return ((i64)(first_row + token(query)) * heads + kv_head * ratio + head) * HEAD_DIM;
+  }
+};
+
+struct Step {
+  u16 keys[STEP * KEY_STRIDE];
+  u16 values[HEAD_DIM * STEP];
+
+  // Starts the copy of 32 tokens from position `base` on.
+  __device__ __forceinline__ void start(const AttentionPrefillArguments& a, const int* pages, int kv_head, int base) {
+    const i64 offset = page_offset(pages[base / PAGE_SIZE], kv_head, a.kv_heads);
+    const u16* from_keys = a.keys + offset + base % PAGE_SIZE * HEAD_DIM;
+    const u16* from_values = a.values + offset + base % PAGE_SIZE;
+#pragma unroll
+    for (int i = threadIdx.x; i < STEP * (HEAD_DIM / 8); i += THREADS) {
+      const int token = i / (HEAD_DIM / 8), run = i % (HEAD_DIM / 8);
+      copy_16_async(keys + token * KEY_STRIDE + 8 * run, from_keys + 8 * i);
+    }
+#pragma unroll
+    for (int i = threadIdx.x; i < HEAD_DIM * (STEP / 8); i += THREADS)
+      copy_16_async(values + 8 * i, from_values + i / (STEP / 8) * PAGE_SIZE + i % (STEP / 8) * 8);
+    end_copy_group();
   }
 };
 
@@ -73,7 +97,7 @@ __device__ __forceinline__ void store(const Progress& p, float* const (&out)[2],
   }
 }
 
-extern "C" __global__ void __launch_bounds__(WARPS * WARP, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_prefill(const __grid_constant__ AttentionPrefillArguments a) {
   let_next_start();
   wait_for_previous();
@@ -82,12 +106,14 @@ attention_prefill(const __grid_constant__ AttentionPrefillArguments a) {
   chunk.first_row = a.query_starts[sequence], chunk.tokens = a.query_starts[sequence + 1] - chunk.first_row;
   chunk.length = a.context_lengths[sequence], chunk.ratio = a.q_heads / a.kv_heads, chunk.kv_head = blockIdx.y;
   // Later tokens see more of the context: theirs are the first blocks to start.
-  const int first = (gridDim.x - 1 - blockIdx.x) * BLOCK_QUERIES + threadIdx.x / WARP * WARP_QUERIES;
-  if (first >= chunk.queries()) return;
+  const int block_first = (gridDim.x - 1 - blockIdx.x) * BLOCK_QUERIES;
+  const int first = block_first + threadIdx.x / WARP * WARP_QUERIES;
+  if (block_first >= chunk.queries()) return;
 
-  __shared__ Queries kept[IN_REGISTERS ? 1 : WARPS * WARP];
-  Queries in_registers[TILES];
-  Queries* q = IN_REGISTERS ? in_registers : kept + threadIdx.x;
+  __shared__ __align__(16) Step steps[STAGES];
+  const int* pages = a.page_tables + (i64)sequence * a.max_pages;
+  if (STAGES > 1) steps[0].start(a, pages, chunk.kv_head, 0);
+  Queries q[TILES];
   Progress progress[TILES];
   int positions[TILES][2];
 #pragma unroll
@@ -98,36 +124,43 @@ attention_prefill(const __grid_constant__ AttentionPrefillArguments a) {
     positions[n][0] = chunk.position(query + 2 * t), positions[n][1] = chunk.position(query + 2 * t + 1);
   }
   const int first_position = chunk.position(first), last_position = chunk.position(first + WARP_QUERIES - 1);
-  const int* pages = a.page_tables + (i64)sequence * a.max_pages;
-  for (int base = 0; base <= last_position; base += STEP) {
-    const i64 offset = page_offset(pages[base / PAGE_SIZE], chunk.kv_head, a.kv_heads);
-    if (!IN_REGISTERS) asm volatile("" ::: "memory");  // queries are read again, not held
-    float scores[TILES][2][4];
-    u32 weights[TILES][KEY_TILES];
+  const int end = chunk.position(block_first + BLOCK_QUERIES - 1) + 1;
+  for (int base = 0; base < end; base += STEP) {
+    const Step& step = steps[base / STEP % STAGES];
+    const int ahead = base + (STAGES - 1) * STEP;
+    if (ahead < end) steps[ahead / STEP % STAGES].start(a, pages, chunk.kv_head, ahead);
+    else end_copy_group();
+    wait_for_copies<STAGES - 1>();
+    __syncthreads();
+    if (base <= last_position) {
+      float scores[TILES][2][4];
+      u32 weights[TILES][KEY_TILES];
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      KeyPair keys;
-      keys.load<true>(a.keys + offset, base % PAGE_SIZE, i, lane);
+      for (int i = 0; i < 2; i++) {
+        KeyPair keys;
+        keys.read(step.keys, KEY_STRIDE, i, lane);
 #pragma unroll
-      for (int n = 0; n < TILES; n++) score(scores[n][i], keys, q[n]);
+        for (int n = 0; n < TILES; n++) score(scores[n][i], keys, q[n]);
+      }
+#pragma unroll
+      for (int n = 0; n < TILES; n++) {
+        if (base + STEP > first_position + 1)
+          mask(scores[n], positions[n][0] + 1 - base, positions[n][1] + 1 - base, lane);
+        soften(weights[n], scores[n], progress[n]);
+      }
+      ValueEnd<false> end_of_values;
+      const bool ends = base + STEP > chunk.length;
+      if (ends) end_of_values.set(chunk.length - base, lane);
+#pragma unroll
+      for (int i = 0; i < DIM_TILES; i++) {
+        ValueTile values;
+        values.read(step.values, i, lane);
+        if (ends) end_of_values.apply(values, 0, i, lane);
+#pragma unroll
+        for (int n = 0; n < TILES; n++) add_values(progress[n].output[i], values, weights[n]);
+      }
     }
-#pragma unroll
-    for (int n = 0; n < TILES; n++) {
-      if (base + STEP > first_position + 1)
-        mask(scores[n], positions[n][0] + 1 - base, positions[n][1] + 1 - base, lane);
-      soften(weights[n], scores[n], progress[n]);
-    }
-    ValueEnd<false> end;
-    const bool ends = base + STEP > chunk.length;
-    if (ends) end.set(chunk.length - base, lane);
-#pragma unroll
-    for (int i = 0; i < DIM_TILES; i++) {
-      ValueTile values;
-      values.load<true>(a.values + offset, base % PAGE_SIZE, i, lane);
-      if (ends) end.apply(values, 0, i, lane);
-#pragma unroll
-      for (int n = 0; n < TILES; n++) add_values(progress[n].output[i], values, weights[n]);
-    }
+    __syncthreads();  // the step's place is free for the one after the next
   }
 #pragma unroll
   for (int n = 0; n < TILES; n++) {

@@ -36,8 +36,7 @@ __device__ __forceinline__ u32 load_codes(const u8* tile, int row, int lane) {
 }
 
 extern "C" __global__ void __launch_bounds__(128) embed(const __grid_constant__ EmbedArguments a) {
-  let_next_start();
-  wait_for_previous();
+  wait_for_previous();  // and the next kernel starts when this one ends: attention_decode.cu says why
   const int lane = threadIdx.x % WARP, token = blockIdx.y, tile_column = blockIdx.x * 4 + threadIdx.x / WARP;
   const int column = tile_column * TILE_COLUMNS + 4 * lane, id = a.token_ids[token];
   if (column >= a.columns) return;

@@ -16,8 +16,7 @@ struct TakeRowsArguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) take_rows(const __grid_constant__ TakeRowsArguments a) {
-  let_next_start();
-  wait_for_previous();
+  wait_for_previous();  // and the next kernel starts when this one ends: attention_decode.cu says why
   const int column = (blockIdx.x * 256 + threadIdx.x) * 4;
   if (column >= a.columns) return;
   const i64 from = (i64)a.rows[blockIdx.y] * a.columns + column, to = (i64)blockIdx.y * a.columns + column;

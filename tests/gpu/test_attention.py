@@ -51,7 +51,7 @@ class World:
 
     def __init__(
         self, device: Device, guarded: Callable[..., Any], rng: np.random.Generator, heads: tuple[int, int, int],
-        lengths: Sequence[int], max_rows: int = 8, norm: bool = False,
+        lengths: Sequence[int], exchange: bool, max_rows: int = 8, norm: bool = False,
     ) -> None:  # fmt: skip
         self.guarded, self.rng = guarded, rng
         self.q_heads, self.kv_heads, self.dim = heads
@@ -71,8 +71,8 @@ class World:
         if self.norms_memory:
             pointer = self.norms_memory.pointer
             self.norm_arguments = {"q_norm": pointer, "k_norm": pointer + 4 * self.dim, "eps": EPS}
-        shape = AttentionShape(self.q_heads, self.kv_heads, self.dim, self.tables.shape[1], 1)
-        self.attention = Attention(device, shape, self.inv_freq, max_rows)
+        self.shape = AttentionShape(self.q_heads, self.kv_heads, self.dim, self.tables.shape[1], 1)
+        self.attention = Attention(device, self.shape, self.inv_freq, max_rows, exchange=exchange)
 
     @property
     def cache(self) -> tuple[np.ndarray, np.ndarray]:
@@ -146,10 +146,14 @@ class World:
         return out.download(np.float32, (len(qkv), self.q_heads, self.dim))
 
 
-@pytest.fixture
-def world(device: Device, guarded: Callable[..., Any], rng: np.random.Generator) -> Callable[..., World]:
+@pytest.fixture(params=[False, True], ids=["kernel", "all"])
+def world(
+    request: pytest.FixtureRequest, device: Device, guarded: Callable[..., Any], rng: np.random.Generator
+) -> Callable[..., World]:
+    """Both ways in which splits are combined: by another kernel, and by all where they run at once."""
+
     def make(heads: tuple[int, int, int], lengths: Sequence[int], **options: Any) -> World:
-        return World(device, guarded, rng, heads, lengths, **options)
+        return World(device, guarded, rng, heads, lengths, request.param, **options)
 
     return make
 
@@ -229,6 +233,20 @@ def test_decode_is_the_same_bits_in_every_batch(world: Callable[..., World], hea
         np.testing.assert_array_equal(w.decode(qkv, positions, early=True), together)
     for row in range(len(lengths)):
         np.testing.assert_array_equal(w.decode(qkv[[row]], positions[[row]], [row])[0], together[row])
+
+
+@pytest.mark.parametrize("heads", [(16, 2, 128), (12, 1, 64)], ids=str)
+def test_splits_are_combined_to_the_same_bits_by_all_and_by_a_kernel(
+    device: Device, guarded: Callable[..., Any], rng: np.random.Generator, heads: tuple[int, int, int]
+) -> None:
+    lengths = [1, 128, 129, 400, 900, 1100, 2100, 5000]
+    w = World(device, guarded, rng, heads, lengths, exchange=False)
+    w.history([n - 1 for n in lengths])
+    qkv, positions = w.random_qkv(len(lengths)), np.array(lengths) - 1
+    by_kernel = w.decode(qkv, positions)
+    w.attention = Attention(device, w.shape, w.inv_freq, 1)
+    for row in range(len(lengths)):
+        np.testing.assert_array_equal(w.decode(qkv[[row]], positions[[row]], [row])[0], by_kernel[row])
 
 
 def test_one_captured_graph_serves_every_length(
