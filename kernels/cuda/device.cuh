@@ -110,7 +110,10 @@ __device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvt
 // Shared memory by 32-bit addresses: a pointer would be computed anew, in 64 bits, wherever registers are short.
 __device__ __forceinline__ uint4 read_shared_16(u32 at) {
   uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at) : "memory");
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(at)
+               : "memory");
   return v;
 }
 __device__ __forceinline__ uint2 read_shared_8(u32 at) {

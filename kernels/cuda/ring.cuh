@@ -16,7 +16,8 @@ __device__ __forceinline__ void copy_16_async_if(bool wanted, u32 shared, const 
 #else
   if (wanted) {
     const uint4 v = *(const uint4*)global;
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(shared), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(shared), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
   }
 #endif
 }
