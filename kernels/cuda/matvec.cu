@@ -19,8 +19,8 @@
 //   (2.4), o 908 (2.4), gate/up 2,907 (8.0), down 2,020 (5.8), head 3,728 (43); all of a token 0.680 ms. 7B, attention
 //   w4g128, MLP and head w3g128: 1,792 (4.8), 1,663 (4.0), 2,847 (18.6), 2,407 (11.0), 3,346 (63.6); 1.080 ms. On 16
 //   SMs, GB/s an SM (a kernel that only reads: 68.8): 31, 32, 47, 48, 44; 38, 39, 27, 34, 28. Between two products of a
-//   chain lie 850 clocks of the launch, 1,000 to 3,500 until x is quantized, 300 to 650 for the last sums. Tried without
-//   gain: 8 warps a block, bulk copies on a barrier, weights of later kernels fetched into L2, copies started later,
+//   chain lie 850 clocks of the launch, 1,000 to 3,500 until x is quantized, 300 to 650 for the last sums. No gain came
+//   of 8 warps a block, bulk copies on a barrier, weights of later kernels fetched into L2, copies started later,
 //   larger rings. Addresses and limits of registers were changed after these figures
 // Source: own
 #include "matvec_input.cuh"
