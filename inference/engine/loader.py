@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,9 +106,12 @@ class PlannedModel:
         self._backend: Backend | None = None
         planned = False
         try:
-            # Before the weights: a vocabulary that cannot be used is no reason to unload anything.
-            self._tokenizer = Tokenizer.from_data(self._source.tokenizer_data())
-            self._choose(choose_backend(options), freed_bytes, freed_device)
+            # Before the weights: a vocabulary that cannot be used is no reason to unload anything. Opening a GPU takes
+            # as long and waits for the driver, so both are done at once.
+            with ThreadPoolExecutor(1, thread_name_prefix="tokenizer") as thread:
+                tokenizer = thread.submit(lambda: Tokenizer.from_data(self._source.tokenizer_data()))
+                self._choose(choose_backend(options), freed_bytes, freed_device)
+                self._tokenizer = tokenizer.result()
             planned = True
         finally:
             if not planned:
