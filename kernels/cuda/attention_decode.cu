@@ -17,76 +17,7 @@
 // Measured: kernels/README.md.
 // Source: online softmax: Milakov and Gimelshein 2018; splitting over the context: Dao et al. 2023 (Flash-Decoding);
 //   RoPE: Su et al. 2021; numbers that carry their own flag: the low-latency protocol of NCCL.
-#include "attention.cuh"
-
-#define STAGED (HEAD_DIM <= 128)  // a step's keys and values fit into the registers
-#define WARPS 4                   // half of an SM's registers: the previous kernel's blocks and these run side by side
-#define THREADS (WARPS * WARP)
-#define QUERIES 8
-#define TURN (WARPS * STEP)       // tokens that a block takes at a time
-#ifndef LEAST
-#define LEAST TURN                // tokens of a split, unless it is the only one
-#endif
-#define MAX_SPLITS 64
-#define SEGMENT 8                 // splits that are summed first
-#define VALUES (QUERIES * HEAD_DIM)
-#define PARTIAL (VALUES + 2 * QUERIES)  // numbers of a split: values, largest scores, sums
-// Items of a thread: a number of the result and a segment. Most are there where 2 splits, or 9, share the numbers.
-#define ITEMS_OF_FEW ((VALUES / 2 + THREADS - 1) / THREADS)
-#define ITEMS_OF_MANY ((VALUES * 2 / 9 + SEGMENT + THREADS - 1) / THREADS)
-#define QUERY_STRIDE (HEAD_DIM + 8)   // float16; keeps the rows in different banks
-#define OUTPUT_STRIDE (HEAD_DIM + 4)  // float32; likewise
-
-struct AttentionDecodeArguments {
-  const float* qkv;            // (rows, (q_heads + 2 kv_heads) HEAD_DIM)
-  u16* keys;                   // [page][kv_head][64][HEAD_DIM]
-  u16* values;                 // [page][kv_head][HEAD_DIM][64]
-  const int* positions;        // (rows)
-  const int* context_lengths;  // (rows): position + 1
-  const int* page_tables;      // (rows, max_pages)
-  const u64* turns;            // (HEAD_DIM / 2): turns a position, times 2^64
-  const float* q_norm;         // (HEAD_DIM) or null
-  const float* k_norm;
-  float* out;                  // (rows, q_heads HEAD_DIM)
-  u64* partials;               // (rows, grid y, most, PARTIAL): float32, and above it the count of the launch
-  u32* counters;               // (rows, grid y): launches so far whose row was split
-  int rows, q_heads, kv_heads, max_pages, most, early, exchange;
-  float eps, scale;
-};
-
-struct Shared {
-  float output[WARPS][QUERIES][OUTPUT_STRIDE];
-  u16 high[QUERIES][QUERY_STRIDE], low[QUERIES][QUERY_STRIDE];  // queries
-  u16 key[HEAD_DIM], value[HEAD_DIM];
-  float top[WARPS][QUERIES], sum[WARPS][QUERIES];
-  float weights[QUERIES][MAX_SPLITS], last[QUERIES];  // of the splits, and one over the sum
-  float segments[ITEMS_OF_MANY * THREADS];
-};
-
-struct Place {
-  int kv_head, first_head, heads;  // of this block: up to 8 query heads of one KV head
-  int lane, warp;
-
-  __device__ __forceinline__ void set(const AttentionDecodeArguments& a) {
-    const int ratio = a.q_heads / a.kv_heads, groups = (ratio + QUERIES - 1) / QUERIES;
-    const int first = blockIdx.y % groups * QUERIES;
-    lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    kv_head = blockIdx.y / groups;
-    first_head = kv_head * ratio + first;
-    heads = min(ratio - first, QUERIES);
-  }
-};
-
-// How a row's context is split: a function of its length, so that a row does not depend on its neighbours.
-struct Splits {
-  int position, limit, tokens, count;
-
-  __device__ __forceinline__ void set(const AttentionDecodeArguments& a, int row) {
-    position = a.positions[row], limit = position < 0 ? 0 : a.context_lengths[row];
-    tokens = max(LEAST, (limit + a.most * STEP - 1) / (a.most * STEP) * STEP);
-    count = (limit + tokens - 1) / tokens;
-  }
-};
+#include "attention_splits.cuh"
 
 // What a warp takes of the row: two query heads, the last warp the key too, the one before it the value.
 struct Inputs {
@@ -132,7 +63,7 @@ __device__ __forceinline__ void set_queries(Shared& s, const AttentionDecodeArgu
 // The row's own key and value into shared memory and, by one block of those that share a KV head, into the cache.
 __device__ __forceinline__ void append(Shared& s, const AttentionDecodeArguments& a, Inputs& in, const Rotation& r,
                                        const Place& p, int page, int slot) {
-  const bool write = p.first_head == p.kv_head * (a.q_heads / a.kv_heads);
+  const bool write = p.first_of_kv_head;
   const i64 offset = page_offset(page, p.kv_head, a.kv_heads);
   if (p.warp == WARPS - 1) {
     if (a.k_norm) in.key.norm(a.k_norm, a.eps, p.lane);
@@ -180,166 +111,6 @@ __device__ __forceinline__ void share(Shared& s, const Progress& progress, const
       s.output[p.warp][2 * t + c][16 * i + g + 8] = progress.output[i][c + 2];
     }
   }
-}
-
-// Numbers between blocks carry the count of the launch: whoever reads them sees whether they are there yet, without a
-// fence or a counter in between.
-__device__ __forceinline__ void store_tagged(u64* p, float x, u32 tag) {
-  const u64 both = (u64)tag << 32 | (u32)__float_as_int(x);
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(both) : "memory");
-}
-__device__ __forceinline__ u64 load_tagged(const u64* p) {
-  u64 both;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(p) : "memory");
-  return both;
-}
-// The number that was loaded, once it is this launch's.
-__device__ __forceinline__ float settle(u64 both, const u64* p, u32 tag) {
-  while ((u32)(both >> 32) != tag) both = load_tagged(p);
-  return __int_as_float((int)(u32)both);
-}
-// The same between kernels.
-__device__ __forceinline__ float number_of(u64 both) { return __int_as_float((int)(u32)both); }
-
-// Combines the warps' findings of query h, in their order: into the result where there are no other splits, else into
-// the partial one of this split.
-__device__ __forceinline__ void combine_warps(const Shared& s, float* out, u64* partial, u32 tag, int h, int lane) {
-  float top = -INFINITY_F, sum = 0.0f, by[WARPS];
-#pragma unroll
-  for (int w = 0; w < WARPS; w++) top = fmaxf(top, s.top[w][h]);
-#pragma unroll
-  for (int w = 0; w < WARPS; w++) {
-    by[w] = exp2_fast(s.top[w][h] - top);
-    sum += s.sum[w][h] * by[w];
-  }
-  if (partial && lane < 2) store_tagged(partial + VALUES + lane * QUERIES + h, lane ? sum : top, tag);
-  const float last = 1.0f / sum;
-#pragma unroll
-  for (int d = lane; d < HEAD_DIM; d += WARP) {
-    float total = 0.0f;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++)
-      if (s.top[w][h] != -INFINITY_F) total += s.output[w][h][d] * by[w];
-    if (partial) store_tagged(partial + h * HEAD_DIM + d, total, tag);
-    else out[d] = total * last;
-  }
-}
-
-// The largest scores and sums of all splits of a query: a lane has splits lane and lane + 32.
-struct SplitStats {
-  u64 top[2], sum[2];
-
-  __device__ __forceinline__ static const u64* at(const u64* partials, int split, int h) {
-    return partials + (i64)split * PARTIAL + VALUES + h;
-  }
-  __device__ __forceinline__ void load(const u64* partials, int splits, int h, int lane) {
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (lane + WARP * i < splits) {
-        top[i] = load_tagged(at(partials, lane + WARP * i, h));
-        sum[i] = load_tagged(at(partials, lane + WARP * i, h) + QUERIES);
-      }
-  }
-  // Loads again what was not there yet.
-  __device__ __forceinline__ void settle_all(const u64* partials, u32 tag, int splits, int h, int lane) {
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (lane + WARP * i < splits) {
-        const u64* p = at(partials, lane + WARP * i, h);
-        top[i] = (u32)__float_as_int(settle(top[i], p, tag));
-        sum[i] = (u32)__float_as_int(settle(sum[i], p + QUERIES, tag));
-      }
-  }
-  // The weights of the splits, and one over the sum of all.
-  __device__ __forceinline__ void weigh(Shared& s, int splits, int h, int lane) const {
-    float largest = -INFINITY_F, total = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (lane + WARP * i < splits) largest = fmaxf(largest, number_of(top[i]));
-    largest = warp_max(largest);
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (lane + WARP * i < splits) {
-        const float by = exp2_fast(number_of(top[i]) - largest);
-        total = fmaf(number_of(sum[i]), by, total);
-        s.weights[h][lane + WARP * i] = by;
-      }
-    total = warp_sum(total);
-    if (lane == 0) s.last[h] = 1.0f / total;
-  }
-};
-
-// A split's share of the result, numbers first to first + size - 1: an item is one of them and a segment of up to
-// `each` splits, and the items' loads are all under way at once.
-template <int items, int each>
-struct Slice {
-  u64 loaded[items][each];
-
-  __device__ __forceinline__ void load(const u64* partials, int splits, int first, int size) {
-    const int segments = (splits + each - 1) / each;
-#pragma unroll
-    for (int k = 0; k < items; k++) {
-      const int item = threadIdx.x + k * THREADS, segment = item / size;
-#pragma unroll
-      for (int j = 0; j < each; j++)
-        if (segment < segments && segment * each + j < splits)
-          loaded[k][j] = load_tagged(partials + (i64)(segment * each + j) * PARTIAL + first + item % size);
-    }
-  }
-  // Segments that are not the only one are summed by `add_segments`.
-  __device__ __forceinline__ void add(Shared& s, float* out, const u64* partials, u32 tag, int splits, int first,
-                                      int size) const {
-    const int segments = (splits + each - 1) / each;
-#pragma unroll
-    for (int k = 0; k < items; k++) {
-      const int item = threadIdx.x + k * THREADS, segment = item / size, i = first + item % size, h = i / HEAD_DIM;
-      if (segment >= segments) continue;
-      float total = 0.0f;
-#pragma unroll
-      for (int j = 0; j < each; j++) {
-        const int split = segment * each + j;
-        if (split < splits)
-          total = fmaf(settle(loaded[k][j], partials + (i64)split * PARTIAL + i, tag), s.weights[h][split], total);
-      }
-      if (segments == 1) out[i] = total * s.last[h];
-      else s.segments[item] = total;
-    }
-  }
-};
-
-__device__ __forceinline__ void add_segments(const Shared& s, float* out, int segments, int first, int size) {
-  for (int i = threadIdx.x; i < size; i += THREADS) {
-    float total = s.segments[i];
-    for (int segment = 1; segment < segments; segment++) total += s.segments[segment * size + i];
-    out[first + i] = total * s.last[(first + i) / HEAD_DIM];
-  }
-}
-
-// Combines this split's share of the result over all splits, in their order, as they come in.
-template <int items, int each>
-__device__ __forceinline__ void combine_share(Shared& s, float* out, const u64* partials, u32 tag, int split,
-                                              int splits, const Place& p) {
-  const int numbers = p.heads * HEAD_DIM, share = (numbers + splits - 1) / splits;
-  const int first = split * share, size = min(share, numbers - first);
-  Slice<items, each> slice;
-  SplitStats stats[QUERIES / WARPS];
-  if (size > 0) slice.load(partials, splits, first, size);
-#pragma unroll
-  for (int n = 0; n < QUERIES / WARPS; n++)
-    if (p.warp + WARPS * n < p.heads) stats[n].load(partials, splits, p.warp + WARPS * n, p.lane);
-#pragma unroll
-  for (int n = 0; n < QUERIES / WARPS; n++)
-    if (p.warp + WARPS * n < p.heads) {
-      stats[n].settle_all(partials, tag, splits, p.warp + WARPS * n, p.lane);
-      __syncwarp();
-      stats[n].weigh(s, splits, p.warp + WARPS * n, p.lane);
-    }
-  __syncthreads();
-  if (size > 0) slice.add(s, out, partials, tag, splits, first, size);
-  const int segments = (splits + each - 1) / each;
-  if (segments == 1) return;
-  __syncthreads();
-  if (size > 0) add_segments(s, out, segments, first, size);
 }
 
 // 32 tokens of the cache, on the way to the tensor cores.
@@ -400,6 +171,7 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
   float* out = a.out + ((i64)row * a.q_heads + p.first_head) * HEAD_DIM;
   if (split >= splits.count) {
     if (position < 0 && split == 0)
+#pragma unroll 1
       for (int d = threadIdx.x; d < p.heads * HEAD_DIM; d += THREADS) out[d] = 0.0f;
     return;
   }
@@ -449,13 +221,13 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
   __syncthreads();
 
   u64* partials = a.partials + place * a.most * PARTIAL;
+#pragma unroll 1
   for (int h = p.warp; h < p.heads; h += WARPS) {
     u64* partial = splits.count > 1 ? partials + (i64)split * PARTIAL : 0;
     combine_warps(s, out + h * HEAD_DIM, partial, tag, h, p.lane);
   }
   if (splits.count == 1 || !a.exchange) return;
-  if (splits.count <= 4) combine_share<ITEMS_OF_FEW, 4>(s, out, partials, tag, split, splits.count, p);
-  else combine_share<ITEMS_OF_MANY, SEGMENT>(s, out, partials, tag, split, splits.count, p);
+  combine_share(s, out, partials, tag, split, splits.count, p);
   // All splits have written something, so all have read the count before.
   if (split == 0 && threadIdx.x == 0) a.counters[place] = tag;
 }
@@ -483,6 +255,7 @@ attention_combine(const __grid_constant__ AttentionDecodeArguments a) {
   float* out = a.out + ((i64)row * a.q_heads + p.first_head + h) * HEAD_DIM;
   for (int d = threadIdx.x; d < HEAD_DIM; d += THREADS) {
     float total = 0.0f;
+#pragma unroll 4
     for (int segment = 0; segment < splits.count; segment += SEGMENT) {
       const u64* from = partials + (i64)segment * PARTIAL + h * HEAD_DIM + d;
       u64 loaded[SEGMENT];
