@@ -22,7 +22,7 @@ from inference.backends import cuda_plan, cuda_self_check
 from inference.backends.backend import Batch, DeviceMemory
 from inference.backends.cuda_memory import StepMemory
 from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, aligned
-from inference.backends.cuda_variants import Variant, jobs_of, needed_variants
+from inference.backends.cuda_variants import Variant, jobs_of, load_variants, needed_variants
 from inference.backends.cuda_weights import WeightLoader
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
@@ -205,6 +205,7 @@ class CudaBackend:
         if self._builds is not None:
             try:
                 self._builds.wait()
+                load_variants(self.gpu, self._variants)
             except KernelError as error:
                 raise BackendUnavailableError(self.name, str(error)) from error
         self._pages = self.gpu.allocate(cuda_plan.kv_page_bytes(spec) * num_pages)

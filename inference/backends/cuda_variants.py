@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from inference.backends.cuda_plan import MAX_ROWS, WIDTHS
+from inference.backends.cuda_plan import MAX_ROWS, WIDTHS, max_pages
 from inference.models.model_spec import ModelSpec
 from kernels import compiler
 from kernels.attention import Attention, AttentionShape
@@ -22,7 +22,8 @@ from kernels.linear import DeviceMatrix, Linear
 from kernels.matmul import Activations, Matmul
 from kernels.quant_format import QuantFormat
 
-Variant = tuple[str, tuple[tuple[str, int], ...]]
+Variant = tuple[str, str, tuple[tuple[str, int], ...]]
+"""Source, kernel, macros."""
 _TOKENS = (1, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Lengths of prompts that between them take every shape of blocks that occurs often."""
 _ADDRESS = 1 << 20
@@ -68,8 +69,7 @@ class NotingDevice:
 
     def kernel(self, source: str, name: str, **defines: int) -> _NotedKernel:
         """Takes note."""
-        del name
-        self.variants[source, tuple(sorted(defines.items()))] = None
+        self.variants[source, name, tuple(sorted(defines.items()))] = None
         return _NotedKernel()
 
     def allocate(self, nbytes: int) -> _NotedMemory:
@@ -81,7 +81,7 @@ class NotingDevice:
 def needed_variants(
     device: Device, spec: ModelSpec, formats: Iterable[QuantFormat], table: QuantFormat
 ) -> list[Variant]:
-    """Sources and their macros, in the order in which the launchers ask for them.
+    """All kernels, in the order in which the launchers ask for them.
 
     Args:
         formats: of all matrices.
@@ -121,11 +121,13 @@ def _note_products(device: Device, spec: ModelSpec, of_format: QuantFormat) -> N
 
 
 def _note_attention(device: Device, spec: ModelSpec) -> None:
-    shape = AttentionShape(spec.num_q_heads, spec.num_kv_heads, spec.head_dim, 1, spec.num_layers)
-    attention = Attention(device, shape, np.zeros(spec.head_dim // 2), MAX_ROWS)
-    at = _ADDRESS
-    for rows in WIDTHS:
-        attention.decode(at, rows, at, at, at, at, at, at)
+    at, heads = _ADDRESS, (spec.num_q_heads, spec.num_kv_heads, spec.head_dim)
+    # The length of the page tables may decide how a context is shared out.
+    for pages in (1, max_pages(spec)):
+        shape = AttentionShape(*heads, pages, spec.num_layers)
+        attention = Attention(device, shape, np.zeros(spec.head_dim // 2), MAX_ROWS)
+        for rows in WIDTHS:
+            attention.decode(at, rows, at, at, at, at, at, at)
     attention.rope_append(at, 1, 1, at, at, at, at, at)
     attention.prefill(at, 1, 1, at, at, at, at, at, at)
 
@@ -133,4 +135,11 @@ def _note_attention(device: Device, spec: ModelSpec) -> None:
 def jobs_of(device: Device, variants: Iterable[Variant]) -> list[Job]:
     """What a BuildPool builds of them for this GPU."""
     arch = compiler.arch_for(device.capability)
-    return [Job(source, dict(defines), arch) for source, defines in variants]
+    sources = dict.fromkeys((source, defines) for source, _, defines in variants)
+    return [Job(source, dict(defines), arch) for source, defines in sources]
+
+
+def load_variants(device: Device, variants: Iterable[Variant]) -> None:
+    """Loads what has been built, so that no request is the first to need a kernel."""
+    for source, name, defines in variants:
+        device.kernel(source, name, **dict(defines))

@@ -143,7 +143,7 @@ class EmulatedGpu:
         self.stream = EmulatedStream(self)
         self.allocated_bytes = self.peak_bytes = 0
         self.launched: list[str] = []
-        self.asked: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
+        self.asked: set[tuple[str, str, tuple[tuple[str, int], ...]]] = set()
         self.replays = 0
         self._memory = np.full(self.total_bytes, 0xFF, np.uint8)
         self._used = 0
@@ -186,7 +186,7 @@ class EmulatedGpu:
         return EmulatedMemory(self, self._take(nbytes), nbytes, on_device=False)
 
     def kernel(self, source: str, name: str, **defines: int) -> EmulatedKernel:
-        self.asked.add((source, tuple(sorted(defines.items()))))
+        self.asked.add((source, name, tuple(sorted(defines.items()))))
         return EmulatedKernel(self, source, name, defines)
 
     def close(self) -> None:
