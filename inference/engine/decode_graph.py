@@ -46,11 +46,12 @@ _LEAST_SLEEP_S, _MOST_SLEEP_S = 0.001, 0.1
 class _Launched:
     """Where the tokens of a step will be: the sampler's steps, and of each of its tokens the place among the rows.
 
-    `done` tells when a step without any has been computed.
+    `done` tells when a step without any has been computed. One `ahead` was queued while the one before it ran.
     """
 
     samples: list[tuple[int, list[int]]]
     done: Event | None
+    ahead: bool
 
 
 class DeviceRunner:
@@ -113,7 +114,7 @@ class DeviceRunner:
                 samples.append((step, [place for _, place in ended]))
         if answers:
             samples.append((self._launch_answers([row for row, _ in answers], ahead), [place for _, place in answers]))
-        return _Launched(samples, None if samples else self._backend.gpu.stream.record())
+        return _Launched(samples, None if samples else self._backend.gpu.stream.record(), ahead)
 
     def collect(self, ticket: _Launched) -> list[int]:
         """See Runner.
@@ -144,7 +145,8 @@ class DeviceRunner:
         if self._captures_next:
             self._capture_prompt(self._captures_next)
         now = time.perf_counter()
-        self._interval_s, self._collected_at = now - self._collected_at, now
+        # Before any other step lies a pause or a prompt, which tells nothing of how long the next one takes.
+        self._interval_s, self._collected_at = now - self._collected_at if ticket.ahead else 0.0, now
         return tokens
 
     def _sleep(self, step: int) -> None:

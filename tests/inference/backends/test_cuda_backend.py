@@ -27,6 +27,7 @@ from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message
 from inference.text.tokenizer import Tokenizer
 from kernels.errors import DeviceError
 from kernels.reference import dequantize
+from kernels.sampling import Sampler
 from tests.inference.backends.emulated_gpu import EmulatedGpu, EmulatedStream
 
 CHUNK = 48
@@ -215,6 +216,40 @@ def test_a_prompt_that_finds_no_memory_for_a_graph_is_answered_without(monkeypat
     monkeypatch.setattr(EmulatedStream, "capture", capture)
     assert tokens_of(engine, {0: 20, 4: 25}) == wanted
     assert tokens_of(engine, {0: 20, 4: 25}) == wanted
+
+
+class SlowGpu:
+    """Stands in for `time`, on a GPU whose steps take 20 ms each from when the host has the tokens of the one before."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def read(self, tokens: list[int]) -> list[int]:
+        self.now += 0.02 - (self.slept[-1] if self.slept else 0.0)
+        return tokens
+
+
+def test_a_slow_gpu_is_slept_for_but_not_for_the_pause_before_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = SlowGpu()
+    read = Sampler.read
+    monkeypatch.setattr("inference.engine.decode_graph.time", slow)
+    monkeypatch.setattr(Sampler, "is_ready", lambda *_: False)
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+    monkeypatch.setattr(Sampler, "read", lambda sampler, step: slow.read(read(sampler, step)))
+    for new_tokens, sleeps in ((6, 3), (2, 0), (3, 0)):
+        slow.now += 0.09
+        slow.slept.clear()
+        tokens_of(engine, {0: 20}, new_tokens=new_tokens)
+        # The prompt gives the first token; the second step began behind it; the third is the first of known length.
+        assert slow.slept == pytest.approx([0.014] * sleeps)
 
 
 def test_an_answer_does_not_depend_on_its_neighbours() -> None:
