@@ -219,7 +219,7 @@ def test_a_prompt_that_finds_no_memory_for_a_graph_is_answered_without(monkeypat
 
 
 class SlowGpu:
-    """Stands in for `time`, on a GPU whose steps take 20 ms each from when the host has the tokens of the one before."""
+    """Stands in for `time`; a step takes 20 ms from when the host has the tokens of the one before."""
 
     def __init__(self) -> None:
         self.now = 100.0
