@@ -138,6 +138,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
   // own repeat another's and write nothing.
   if (share.unit_count == 0) share.first_unit = blockIdx.x - a.more_blocks, share.unit_count = 1;
 
+  // Asked for ahead of the weights: behind them they would come when all those have come.
+  if (NORM && threadIdx.x * 32 < a.columns) prefetch(a.norm + threadIdx.x * 32);
   PairRing ring;
   ring.open(memory + warp * PairRing::RING_BYTES);
   Walk ahead;
@@ -203,8 +205,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
     const int out_row = (share.first_unit + batch * a.batch_units + unit_in_batch) * TILE_ROWS + row;
     const int units = units_of_batch(a, share, batch);
     const bool writes = unit_in_batch < units && token < a.tokens && out_row < out_rows && !is_spare(a);
-    float first = 0, second = 0, added = 0;
-    if (writes && EPILOGUE == ADD) added = load_fresh_1(a.residual + (token * out_rows + out_row));  // early
+    float first = 0, second = 0, added = 0, first_bias = 0;  // the last two early
+    if (writes && EPILOGUE == ADD) added = load_fresh_1(a.residual + (token * out_rows + out_row));
+    if (writes && EPILOGUE == STORE && bias) first_bias = bias[out_row];
     for (int window = 0; window < (WINDOWED ? a.windows : 1); window++) {
       const int first_slice = window * a.window_slices, x_tile = first_slice * a.slice_tiles;
       const int slices = min(a.window_slices, a.slices - first_slice);
@@ -271,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
       first = __fmul_rn(first, inverse_rms);
       second = __fmul_rn(second, inverse_rms);
     }
-    if (bias) first = __fadd_rn(first, bias[out_row]);
+    if (bias) first = __fadd_rn(first, EPILOGUE == STORE ? first_bias : bias[out_row]);
     if (EPILOGUE == GATED) {
       if (bias) second = __fadd_rn(second, bias[out_rows + out_row]);
       first = first / (1.0f + expf(-first)) * second;

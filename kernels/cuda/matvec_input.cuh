@@ -10,6 +10,8 @@ __device__ __forceinline__ float4 load_fresh(const float* p) {
                : "memory");
   return v;
 }
+// Asks the L2 cache for the 128 bytes that an address lies in.
+__device__ __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 // The largest of values that are not negative: their bits are ordered like integers.
 __device__ __forceinline__ float warp_max_positive(float v) {
 #if __CUDA_ARCH__ >= 800
