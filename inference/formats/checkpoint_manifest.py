@@ -23,6 +23,7 @@ VERSION = 1
 
 _FORMAT = "deskinfer checkpoint"
 _MAX_BYTES = 16 * MIB
+_STATED_WITHIN = 4096
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -92,6 +93,15 @@ def is_checkpoint(directory: Path) -> bool:
         return True
     # Another program's directory may have a file of that name.
     return (directory / MANIFEST).is_file() and not any((directory / name).exists() for name in others)
+
+
+def states_checkpoint(path: Path) -> bool:
+    """Whether a manifest, sound or not, says that it is a checkpoint's; other programs have files of that name."""
+    try:
+        with path.open("rb") as file:
+            return _FORMAT.encode() in file.read(_STATED_WITHIN)
+    except OSError:
+        return False
 
 
 def read_manifest(directory: Path, name: str = MANIFEST) -> Manifest:

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,15 @@ import filelock
 
 from inference.errors import ModelFormatError, QuantizeError, UnsupportedModelError
 from inference.formats.checkpoint_layout import LayoutFile, checkpoint_layout
-from inference.formats.checkpoint_manifest import JOURNAL, MANIFEST, Manifest, ManifestFile, Recipe, read_manifest
+from inference.formats.checkpoint_manifest import (
+    JOURNAL,
+    MANIFEST,
+    Manifest,
+    ManifestFile,
+    Recipe,
+    read_manifest,
+    states_checkpoint,
+)
 from inference.formats.partial_file import CHUNK_BYTES, sync_directory
 from kernels.quant_format import QuantFormat
 
@@ -166,14 +174,9 @@ class CheckpointWriter:
 
     def _take_up(self, force: bool) -> bool:
         """Decides what becomes of what is there; True where nothing is left to do."""
-        name = next((name for name in (MANIFEST, JOURNAL) if (self.directory / name).exists()), None)
+        check_directory(self.directory)
+        name = _manifest_in(self.directory)
         if name is None:
-            # A lone journal's copy is what a run that was killed at its very start leaves.
-            others = [path.name for path in self.directory.iterdir() if not path.name.startswith((_LOCK, JOURNAL))]
-            if others:
-                raise QuantizeError(
-                    f"{self.directory} holds {others[0]!r} and no checkpoint. Choose a directory that is empty or new."
-                )
             with self._disk_errors():
                 self._write_document(JOURNAL)
             return False
@@ -231,16 +234,43 @@ class CheckpointWriter:
         os.replace(part, path)
         sync_directory(self.directory)
 
-    @contextmanager
-    def _disk_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno in _DISK_FULL or getattr(error, "winerror", None) in _DISK_FULL_WINDOWS:
-                what = "the disk is full. Free some space and give the same command again: finished files are kept"
-            else:
-                what = f"{error.strerror or error}. Check the permissions, or choose another directory"
-            raise QuantizeError(f"{self.directory} cannot be written: {what}.") from error
+    def _disk_errors(self) -> AbstractContextManager[None]:
+        return _disk_errors(self.directory)
+
+
+def check_directory(directory: Path) -> None:
+    """Raises QuantizeError where no checkpoint may be written, forced or not: a file, or a directory of other things."""
+    with _disk_errors(directory):
+        if not directory.is_dir():
+            if directory.exists():
+                raise QuantizeError(f"{directory} is no directory. Choose a directory that is empty or new.")
+            return
+        name = _manifest_in(directory)
+        if name is not None and states_checkpoint(directory / name):
+            return
+        # A lone journal's copy is what a run that was killed at its very start leaves.
+        own = (_LOCK, JOURNAL + _PART)
+        others = sorted(path.name for path in directory.iterdir() if not path.name.startswith(own))
+    if others:
+        raise QuantizeError(
+            f"{directory} holds {others[0]!r} and no checkpoint. Choose a directory that is empty or new."
+        )
+
+
+def _manifest_in(directory: Path) -> str | None:
+    return next((name for name in (MANIFEST, JOURNAL) if (directory / name).exists()), None)
+
+
+@contextmanager
+def _disk_errors(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _DISK_FULL or getattr(error, "winerror", None) in _DISK_FULL_WINDOWS:
+            what = "the disk is full. Free some space and give the same command again: finished files are kept"
+        else:
+            what = f"{error.strerror or error}. Check the permissions, or choose another directory"
+        raise QuantizeError(f"{directory} cannot be written: {what}.") from error
 
 
 def _description(found: Manifest | None) -> str:

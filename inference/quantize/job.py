@@ -14,7 +14,7 @@ from inference.errors import InvalidRequestError, ModelFormatError, UnsupportedM
 from inference.formats.checkpoint import TOKENIZER_DATA, CheckpointSource, write_tokenizer_data
 from inference.formats.checkpoint_layout import EMBEDDING, HEAD, HEAD_FILE, LayoutFile, checkpoint_layout
 from inference.formats.checkpoint_manifest import Origin, Recipe
-from inference.formats.checkpoint_writer import CheckpointWriter, Chunks, entries_of, planned_bytes
+from inference.formats.checkpoint_writer import CheckpointWriter, Chunks, check_directory, entries_of, planned_bytes
 from inference.formats.huggingface_config import config_of
 from inference.formats.json_file import read_text
 from inference.formats.lora import CONFIG, WEIGHTS, LoraAdapter
@@ -98,6 +98,8 @@ def quantize_model(
     check_scheme(options.scheme, options.group_size)
     if (options.scheme == "auto") != (options.fit_bytes is not None):
         raise InvalidRequestError("The scheme auto needs --fit, and --fit needs the scheme auto.")
+    # What cannot be written is not to be found out after an hour of measuring.
+    check_directory(directory)
     source = open_model(source_path)
     kind = NearestQuantizer if options.calibration is None else FeedbackQuantizer
     own: Quantizer | None = kind(options.threads) if quantizer is None else None

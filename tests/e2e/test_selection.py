@@ -228,6 +228,8 @@ def test_terminal_gets_no_copy_keystroke(display: XDisplay, app: App) -> None:
     for _ in range(3):
         display.click(left + 20, top + 8)
     display.tap(HOTKEY)
+    # Until then the popup still shows the notice of the first press.
+    wait_for(lambda: app.sent_texts, "the selection")
     app.wait_for_popup("finished")
     assert "one two three" in app.sent_texts[0]
     assert terminal.poll() is None

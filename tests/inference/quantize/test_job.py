@@ -357,6 +357,31 @@ def test_a_directory_of_something_else_is_not_touched(tiny_model: TinyModel, tmp
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize("name", [MANIFEST, JOURNAL])
+def test_a_manifest_of_another_program_is_not_overwritten(tiny_model: TinyModel, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"name": "a web page", "icons": []}', encoding="utf-8")
+    (tmp_path / "index.part").write_text("mine", encoding="utf-8")
+    with pytest.raises(QuantizeError, match="and no checkpoint"):
+        quantize_model(tiny_model("llama"), tmp_path, QuantizeOptions(force=True, threads=1))
+    assert {file.name for file in tmp_path.iterdir()} == {name, "index.part"}
+
+
+def test_a_damaged_manifest_of_a_checkpoint_is_overwritten(tiny_model: TinyModel, tmp_path: Path) -> None:
+    out, options = tmp_path / "out", QuantizeOptions(threads=1)
+    quantize_model(tiny_model("llama"), out, options)
+    (out / MANIFEST).write_bytes((out / MANIFEST).read_bytes()[:-40])
+    with pytest.raises(QuantizeError, match="--force"):
+        quantize_model(tiny_model("llama"), out, options)
+    quantize_model(tiny_model("llama"), out, QuantizeOptions(force=True, threads=1))
+    verify_checkpoint(out)
+
+
+def test_a_place_that_is_no_directory_is_seen_before_the_source_is_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    with pytest.raises(QuantizeError, match=r"file is no directory\. Choose"):
+        quantize_model(tmp_path / "absent", tmp_path / "file", QuantizeOptions(threads=1))
+
+
 def test_a_full_disk(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, real, calls = tiny_model("qwen2"), os.fsync, 0
 
