@@ -239,7 +239,7 @@ class CheckpointWriter:
 
 
 def check_directory(directory: Path) -> None:
-    """Raises QuantizeError where no checkpoint may be written, forced or not: a file, or a directory of other things."""
+    """Raises QuantizeError where no checkpoint may be written, forced or not: a file, or among other things."""
     with _disk_errors(directory):
         if not directory.is_dir():
             if directory.exists():
