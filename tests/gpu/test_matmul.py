@@ -16,8 +16,9 @@ from kernels.matmul import Activations, BlockShape, Matmul
 from kernels.quant_format import QuantFormat, QuantizedMatrix, pack
 
 FORMATS = [f"w{bits}g{group}{minima}" for bits in (3, 4, 8) for group in (32, 64, 128) for minima in ("", "m")]
-TOLERANCE = 2e-4
-"""Of the rounding to digits, for a token beside outliers that take the digits' range, on average."""
+TOLERANCE = 4e-4
+"""Of the rounding to digits, for a token beside outliers that take the digits' range, on average: 1e-4 to 2.4e-4 for
+random matrices of few columns; without the low digit it would be 7e-3."""
 ROUNDED_TOLERANCE = 5e-6
 """Of float32 sums, against the exact product of the rounded rows."""
 
