@@ -60,9 +60,13 @@ def parse(arguments: "list[str]") -> argparse.Namespace:
     run = commands.add_parser("run", help="install what is missing, fetch the model, start the tray app")
     run.add_argument("--model", metavar="ID", help="a model instead of the default; see: deskinfer models list")
     run.add_argument("--yes", action="store_true", help="do not ask before a large download")
-    test = commands.add_parser("test", help="install the test tools and run all checks and tests")
-    test.add_argument("pytest", nargs=argparse.REMAINDER, help="arguments for pytest")
-    return parser.parse_args(arguments)
+    # What stands behind `test` is pytest's: argparse would take options at the front for its own.
+    tests = arguments[:1] == ["test"] and arguments[1:] not in (["-h"], ["--help"])
+    own, others = (arguments[:1], arguments[1:]) if tests else (arguments, [])
+    commands.add_parser("test", help="install the test tools, run all checks and tests; more arguments go to pytest")
+    options = parser.parse_args(own)
+    options.pytest = others
+    return options
 
 
 def main(arguments: "list[str]") -> int:

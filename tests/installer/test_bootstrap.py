@@ -37,6 +37,23 @@ def test_unfit_version_goes_on_with_a_fitting_one(
     assert "going on with" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("others", [[], ["--durations=5"], ["-x", "tests/app", "-k", "a or b"]])
+def test_what_follows_test_is_for_pytest(others: list[str]) -> None:
+    options = bootstrap.parse(["test", *others])
+    assert (options.command, options.pytest) == ("test", others)
+
+
+def test_help_of_test_is_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        bootstrap.parse(["test", "--help"])
+    assert "bootstrap.py test" in capsys.readouterr().out
+
+
+def test_options_of_run() -> None:
+    options = bootstrap.parse(["run", "--model", "smollm2-135m-instruct", "--yes"])
+    assert (options.command, options.model, options.yes, options.pytest) == ("run", "smollm2-135m-instruct", True, [])
+
+
 def test_file_starts_by_path_from_anywhere(tmp_path: Path) -> None:
     command = [sys.executable, bootstrap.__file__, "run", "--help"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
