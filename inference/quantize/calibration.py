@@ -26,6 +26,15 @@ LEAST_TOKENS = 256
 Floats = NDArray[np.float32]
 
 
+def check_length(num_tokens: int) -> None:
+    """Raises InvalidRequestError for a text that is too short to say anything."""
+    if num_tokens < LEAST_TOKENS:
+        raise InvalidRequestError(
+            f"The text to calibrate with has {num_tokens} tokens, but it must have {LEAST_TOKENS} or more. Give a"
+            " longer text: 20 kB are enough."
+        )
+
+
 class Calibration:
     """A text on its way through a model. Ask for the layers in order, then for the head."""
 
@@ -38,10 +47,7 @@ class Calibration:
         Raises:
             InvalidRequestError: too few tokens.
         """
-        if len(token_ids) < LEAST_TOKENS:
-            raise InvalidRequestError(
-                f"The text to calibrate with has {len(token_ids)} tokens, but it must have {LEAST_TOKENS} or more."
-            )
+        check_length(len(token_ids))
         self._stream, self._spec = stream, spec
         self._layer = 0
         ids = np.asarray(token_ids)

@@ -16,13 +16,12 @@ from inference.formats.checkpoint_layout import EMBEDDING, HEAD, HEAD_FILE, Layo
 from inference.formats.checkpoint_manifest import Origin, Recipe
 from inference.formats.checkpoint_writer import CheckpointWriter, Chunks, check_directory, entries_of, planned_bytes
 from inference.formats.huggingface_config import config_of
-from inference.formats.json_file import read_text
 from inference.formats.lora import CONFIG, WEIGHTS, LoraAdapter
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
 from inference.formats.source_files import copied_files, sha256_of, weight_files_of
 from inference.formats.transfer import OnProgress
-from inference.quantize.calibration import Calibration
+from inference.quantize.calibration import Calibration, check_length
 from inference.quantize.curvature import Curvature
 from inference.quantize.device_budget import matrix_budget
 from inference.quantize.error_feedback import FeedbackQuantizer
@@ -30,6 +29,7 @@ from inference.quantize.quantizer import NearestQuantizer, Quantizer
 from inference.quantize.scheme import (
     DEFAULT_GROUP,
     Choice,
+    check_fits,
     check_scheme,
     choose_best,
     influence_of,
@@ -37,12 +37,12 @@ from inference.quantize.scheme import (
     open_choices,
     scheme_formats,
 )
+from inference.quantize.text_file import read_text_file
 from inference.quantize.weight_stream import WeightStream
 from inference.text.tokenizer import Tokenizer
 from kernels.quant_format import QuantFormat, pack
 
 CALIBRATION_TOKENS = 4096
-MAX_CALIBRATION_BYTES = 64 * 2**20
 SAMPLED = 8
 """Scheme auto measures one of so many rows of tiles."""
 
@@ -164,8 +164,11 @@ class _Job:
         path = self._options.calibration
         if path is None:
             return None
-        text = read_text(path, MAX_CALIBRATION_BYTES)
-        return Tokenizer.from_data(self._source.tokenizer_data()).encode_text(text)[:CALIBRATION_TOKENS]
+        tokenizer = Tokenizer.from_data(self._source.tokenizer_data())
+        token_ids = tokenizer.encode_text(read_text_file(path))[:CALIBRATION_TOKENS]
+        # Before anything is written: the journal of a text that is too short would refuse a longer one.
+        check_length(len(token_ids))
+        return token_ids
 
     def _recipe(self, token_ids: list[int] | None) -> Recipe:
         source, options = self._source, self._options
@@ -205,6 +208,15 @@ class _Job:
             # An embedding that is no head lies in the host's memory.
             if name != EMBEDDING or spec.tied_head:
                 budget -= of_format.nbytes(stored[name].rows, stored[name].columns)
+        # Before the measuring, which takes minutes.
+        check_fits(
+            sum(
+                low.nbytes(stored[name].rows, stored[name].columns)
+                for name, (low, _) in open_formats.items()
+                if name not in fixed
+            ),
+            budget,
+        )
         choices = []
         total = sum(tensor.rows * tensor.columns for tensor in stored.values())
         done = 0
@@ -214,7 +226,8 @@ class _Job:
                 choices.append(Choice(stored[name], low, high, errors[0], errors[1], influence_of(name, spec)))
             done += stored[name].rows * stored[name].columns
             self._on_progress(done, total, "Measuring what 3 and 4 bits lose.")
-        return {name: {**fixed, **choose_best(choices, budget)}[name] for name in open_formats}
+        chosen = {**fixed, **choose_best(choices, budget)}
+        return {name: chosen[name] for name in open_formats}
 
     def _errors(self, parts: tuple[tuple[str, int], ...], formats: tuple[QuantFormat, QuantFormat]) -> list[float]:
         """Squared error of each format as a share of the weights' squares, over a sample of the rows."""

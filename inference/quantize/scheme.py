@@ -14,6 +14,7 @@ looked up and may lie in the host's memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -123,6 +124,16 @@ def open_choices(spec: ModelSpec, group_size: int) -> dict[str, tuple[QuantForma
     }
 
 
+def check_fits(low_bytes: int, budget_bytes: int) -> None:
+    """Raises InvalidRequestError where not even the low formats fit; says what is missing."""
+    if low_bytes > budget_bytes:
+        raise InvalidRequestError(
+            f"With 3 bits the weights take {low_bytes / 2**20:.0f} MiB, but {max(0, budget_bytes) / 2**20:.0f} MiB are"
+            f" left for them. Give {math.ceil((low_bytes - budget_bytes) / 2**20)} MiB more with --fit, or a smaller"
+            " --context, or take a smaller model."
+        )
+
+
 def choose_best(choices: Iterable[Choice], budget_bytes: int) -> dict[str, QuantFormat]:
     """The better format for as many matrices as fit, those first whose error sinks most for each byte.
 
@@ -135,11 +146,7 @@ def choose_best(choices: Iterable[Choice], budget_bytes: int) -> dict[str, Quant
     choices = tuple(choices)
     chosen = {choice.tensor.name: choice.low for choice in choices}
     used = sum(choice.low.nbytes(choice.tensor.rows, choice.tensor.columns) for choice in choices)
-    if used > budget_bytes:
-        raise InvalidRequestError(
-            f"With 3 bits the weights take {used / 2**20:.0f} MiB, but {max(0, budget_bytes) / 2**20:.0f} MiB are left"
-            " for them. Give a larger --fit or a smaller --context, or take a smaller model."
-        )
+    check_fits(used, budget_bytes)
     # The name decides between equals, so that the choice is the same on every run.
     for choice in sorted(choices, key=lambda choice: (-choice.gain, choice.tensor.name)):
         if choice.gain > 0 and used + choice.extra_bytes <= budget_bytes:

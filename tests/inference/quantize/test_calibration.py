@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.errors import InvalidRequestError, ModelFormatError
+from inference.errors import InvalidRequestError
 from inference.formats.checkpoint import CheckpointSource
 from inference.formats.checkpoint_manifest import MANIFEST
 from inference.formats.model_file import open_model
@@ -103,7 +103,7 @@ def test_going_on_after_a_stop_gives_the_same(tiny_model: Callable[..., Path], t
 
 def test_texts_that_are_no_good(tiny_model: Callable[..., Path], tmp_path: Path) -> None:
     path = tiny_model("llama")
-    with pytest.raises(ModelFormatError, match=r"absent\.txt cannot be read"):
+    with pytest.raises(InvalidRequestError, match=r"absent\.txt cannot be read"):
         quantize_model(path, tmp_path / "out", QuantizeOptions(calibration=tmp_path / "absent.txt"))
     with pytest.raises(InvalidRequestError, match="must have 256 or more"):
         quantize_model(path, tmp_path / "out", QuantizeOptions(calibration=text_file(tmp_path, 10), threads=1))

@@ -235,8 +235,10 @@ def test_auto_fills_what_there_is(tiny_model: TinyModel, tmp_path: Path, tied: b
     assert used == sorted(used)
     assert used[3] - used[0] == high - low
     options = QuantizeOptions("auto", fit_bytes=beside + low - 1, context_tokens=64)
-    with pytest.raises(InvalidRequestError, match="MiB are left for them"):
-        quantize_model(path, tmp_path / "no", options)
+    notes: list[str] = []
+    with pytest.raises(InvalidRequestError, match=r"MiB are left for them\. Give 1 MiB more with --fit"):
+        quantize_model(path, tmp_path / "no", options, lambda done, total, note: notes.append(note))
+    assert set(notes) == {"Reading the source."}
     assert not (tmp_path / "no").exists()
 
 
@@ -254,6 +256,14 @@ def test_options_that_do_not_go_together(
 ) -> None:
     with pytest.raises(InvalidRequestError, match=match):
         quantize_model(tiny_model("llama"), tmp_path / "out", options)
+
+
+def test_a_text_that_is_too_short_leaves_nothing_behind(tiny_model: TinyModel, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("short", encoding="utf-8")
+    options = QuantizeOptions(calibration=tmp_path / "text", threads=1)
+    with pytest.raises(InvalidRequestError, match=r"has \d+ tokens, but .* Give a longer text"):
+        quantize_model(tiny_model("llama"), tmp_path / "out", options)
+    assert not (tmp_path / "out").exists()
 
 
 # -- sources that are no good -----------------------------------------------------------------------------------------
