@@ -26,8 +26,8 @@ def quantize(
         Path | None, typer.Option(metavar="FILE", help="A text like yours: loses less, takes longer.")
     ] = None,
     fit: Annotated[str, typer.Option(metavar="SIZE", help="With auto: the device's memory, as 3.2GiB.")] = "",
-    context: Annotated[int, typer.Option(help="With auto: tokens that have to fit beside the weights.")] = 8192,
-    threads: Annotated[int, typer.Option(help="0: one for each core.")] = 0,
+    context: Annotated[int, typer.Option(min=1, help="With auto: tokens that have to fit beside the weights.")] = 8192,
+    threads: Annotated[int, typer.Option(min=0, help="0: one for each core.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite another checkpoint in OUT.")] = False,
 ) -> None:
     """Make a smaller checkpoint of a model. Stopped, the same command goes on where it was."""
@@ -62,5 +62,7 @@ def _summary(out: Path, recipe: Recipe) -> str:
         counts[name] = counts.get(name, 0) + 1
     size = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
     adapter = f" with {recipe.adapter.name}" if recipe.adapter is not None else ""
-    formats = ", ".join(f"{count} matrices of {name}" for name, count in sorted(counts.items()))
+    formats = ", ".join(
+        f"{count} {'matrix' if count == 1 else 'matrices'} of {name}" for name, count in sorted(counts.items())
+    )
     return f"{recipe.scheme} of {recipe.source.name}{adapter}, {size / 1e6:,.0f} MB: {formats}."

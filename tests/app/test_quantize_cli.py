@@ -44,7 +44,7 @@ def test_what_was_asked_for_is_done_and_said(job: list[Any], tmp_path: Path) -> 
     options = QuantizeOptions("auto", 64, Path("l"), Path("t"), int(3.2 * 2**30), 4096, True, None)
     assert job == [tmp_path / "model", tmp_path / "out", options]
     assert result.stdout == f"{tmp_path / 'out'}\n"
-    assert "auto of model, 3 MB: 2 matrices of w4g128, 1 matrices of w8g128." in result.stderr
+    assert "auto of model, 3 MB: 2 matrices of w4g128, 1 matrix of w8g128." in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,11 @@ def test_an_end_before_the_end(
     result = CliRunner().invoke(app, ["quantize", str(tmp_path), "out"])
     assert result.exit_code == status
     assert line in result.stderr
+
+
+@pytest.mark.parametrize("option", [("--context", "0"), ("--threads", "-1")])
+def test_numbers_below_their_limit_are_refused(job: list[Any], tmp_path: Path, option: tuple[str, str]) -> None:
+    result = CliRunner().invoke(app, ["quantize", str(tmp_path), str(tmp_path / "out"), *option])
+    assert result.exit_code == 2
+    assert option[0] in result.stderr
+    assert not job
