@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,11 +28,11 @@ def bench(
         str, typer.Option("--model", "-m", metavar="ID", help="A name, a path, or random:qwen2.5-3b:w4.")
     ] = "",
     backend: Annotated[str, typer.Option(help="auto, cuda, cpu or torch.")] = _AUTO,
-    threads: Annotated[int, typer.Option(help="Of the CPU; 0: as in the settings.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Of the CPU; 0: as in the settings.")] = 0,
     vram: Annotated[str, typer.Option(metavar="SIZE", help="The most to take of the GPU's memory: 3.237GiB.")] = "",
     prompt: Annotated[str, typer.Option(help="Lengths of prefills, tokens: 58,512,2048.")] = _AUTO,
     depth: Annotated[str, typer.Option(help="Tokens in the cache before decoding: 0,2048,8192.")] = _AUTO,
-    decode: Annotated[int, typer.Option(help="Tokens decoded at each depth; 0: 128 on a GPU, 64.")] = 0,
+    decode: Annotated[int, typer.Option(min=0, help="Tokens decoded at each depth; 0: 128 on a GPU, 64.")] = 0,
     repeat: Annotated[int, typer.Option(min=1, help="Measurements of each.")] = 3,
     loads: Annotated[int, typer.Option(min=1, help="Load the model so often; the first time counts apart.")] = 1,
     chat: Annotated[bool, typer.Option(help="The protocol's two prompts too.")] = True,
@@ -61,6 +62,11 @@ def bench(
         on_gpu = expects_gpu(backend)
         prompts, depths = lengths(prompt, depth, on_gpu)
         plan = Plan(prompts, depths, decode or (128 if on_gpu else 64), repeat, chat)
+        if not plan.cases:
+            raise UsageError(
+                "There is nothing to measure. Give lengths to --prompt or --depth, or leave out --no-chat."
+            )
+        check_json_file(json_file)
         name = chosen_model(settings, model)
         options = engine_options(settings, EngineChoice(backend, vram_bytes(vram)))
         options = dataclasses.replace(options, threads=threads or options.threads)
@@ -80,6 +86,22 @@ def bench(
 def _write(report: Report, json_file: Path | None) -> None:
     if json_file is not None:
         json_file.write_text(report.as_json(), encoding="utf-8")
+
+
+def check_json_file(path: Path | None) -> None:
+    """Raises UsageError where a file could not be written after minutes of measuring."""
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if path.is_dir():
+        reason = "it is a directory"
+    elif not folder.is_dir():
+        reason = f"there is no directory {folder}"
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        reason = "permission denied"
+    else:
+        return
+    raise UsageError(f"{path} cannot be written: {reason}. Choose another file for --json.")
 
 
 def numbers(text: str) -> tuple[int, ...]:

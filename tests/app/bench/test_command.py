@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from typer.testing import CliRunner
 
 from app.bench import command
 from app.bench.command import expects_gpu, lengths, numbers, vram_bytes
+from app.cli import app
 from app.terminal_errors import UsageError
 
 
@@ -42,6 +46,32 @@ def test_longer_contexts_are_measured_on_a_gpu(
 ) -> None:
     monkeypatch.setattr("app.bench.machine.gpu_lines", lambda: gpus)
     assert expects_gpu(backend) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--threads", "-3"], "--threads"),
+        (["--decode", "-4"], "--decode"),
+        (["--prompt", "", "--depth", "", "--no-chat"], "nothing to measure"),
+        (["--json", "absent/run.json"], "there is no directory"),
+        (["--json", "."], "it is a directory"),
+    ],
+)
+def test_what_cannot_end_well_is_not_begun(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str], message: str
+) -> None:
+    monkeypatch.setattr("app.bench.run.run_bench", lambda *arguments: pytest.fail("it was measured"))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["bench", "--model", "random:smollm2-135m", "--backend", "cpu", *words])
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
+
+
+def test_a_file_that_can_be_written(tmp_path: Path) -> None:
+    command.check_json_file(None)
+    command.check_json_file(tmp_path / "new.json")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_server_needs_a_model() -> None:
