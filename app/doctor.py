@@ -34,14 +34,17 @@ LIBRARIES = (
     "nvidia-cuda-nvrtc-cu12",
 )
 Lines = Iterator[str]
+_FILES = "Your files"
 
 
 def page() -> str:
     """All sections. Never fails; takes a second or two, since it builds a backend to try it."""
+    # The first reading of a broken settings file sets it aside; the next one finds no fault.
+    first = {title: _guarded(section) for title, section in SECTIONS.items() if title == _FILES}
     lines: list[str] = []
     for title, section in SECTIONS.items():
         lines.append(f"{title}:")
-        lines += [f"  {line}" for line in _guarded(section)]
+        lines += [f"  {line}" for line in first.get(title) or _guarded(section)]
     return shorten_home("\n".join(lines))
 
 
@@ -167,7 +170,11 @@ def engine() -> Lines:
     settings = load_settings()
     threads = settings.integer("engine.threads") or "one a core"
     yield f"wanted: backend {settings.text('engine.backend')}, threads {threads}"
-    chosen = choose_backend(engine_options(settings))
+    try:
+        chosen = choose_backend(engine_options(settings))
+    except BackendUnavailableError as error:
+        yield f"PROBLEM: {str(error).removesuffix('.')}. Or set engine.backend to auto: what works here is then taken."
+        return
     try:
         yield f"chosen: {chosen.backend.name}; its self-check passed"
         if chosen.fallback_reason:
@@ -256,6 +263,6 @@ SECTIONS: dict[str, Callable[[], Lines]] = {
     "Engine": engine,
     "Models": models,
     "GPU": gpus,
-    "Your files": files,
+    _FILES: files,
     "Libraries": libraries,
 }

@@ -42,6 +42,22 @@ def test_broken_settings_and_actions_are_named() -> None:
     assert "engine.threads is 'many'" in text
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_settings_file_that_is_no_toml_is_named_though_each_section_reads_it() -> None:
+    config_dir().mkdir(parents=True, exist_ok=True)
+    (config_dir() / "settings.toml").write_text("[engine", encoding="utf-8")
+    assert "set aside as" in page()
+
+
+def test_a_backend_that_cannot_work_here_is_told_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(options: object) -> None:
+        raise BackendUnavailableError("cuda", "no NVIDIA driver was found")
+
+    monkeypatch.setattr("inference.engine.loader.choose_backend", fails)
+    line = list(doctor.engine())[-1]
+    assert line.startswith("PROBLEM: The backend 'cuda' is not available: no NVIDIA driver was found. Or set engine.")
+
+
 def test_a_section_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Iterator[str]:
         yield "half"
