@@ -13,32 +13,17 @@ from kernels.cuda_driver import Device
 from kernels.quant_format import QuantFormat
 from kernels.reference import BLOCK_LAYOUTS, row_bytes
 from kernels.repack import KINDS, repack
-
-SCALES = {
-    "q4_0": (0,),
-    "q4_1": (0, 2),
-    "q5_0": (0,),
-    "q5_1": (0, 2),
-    "q8_0": (0,),
-    "q4_k": (0, 2),
-    "q5_k": (0, 2),
-    "q6_k": (208,),
-}
+from tests.random_weights import random_weights
 
 
-def random_weights(kind: str, rows: int, columns: int, rng: np.random.Generator) -> np.ndarray:
-    """Random bytes (rows, row_bytes) whose float16 scales are finite; sizes from 1e-9 to 1e4."""
-    if kind not in SCALES:
-        values = rng.normal(0, 0.02, (rows, columns)) * 10.0 ** rng.integers(-7, 5, (rows, 1))
-        if kind == "bf16":
-            return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
-        return values.astype({"f32": np.float32, "f16": np.float16}[kind]).view(np.uint8)
-    layout = BLOCK_LAYOUTS[kind]
-    blocks = rng.integers(0, 256, (rows * columns // layout.values, layout.bytes), dtype=np.uint8)
-    for start in SCALES[kind]:
-        sizes = 10.0 ** rng.integers(-7, 1, (len(blocks), 1))
-        blocks[:, start : start + 2] = (rng.standard_normal((len(blocks), 1)) * sizes).astype(np.float16).view(np.uint8)
-    return blocks.reshape(rows, -1)
+def wide_weights(kind: str, rows: int, columns: int, rng: np.random.Generator) -> np.ndarray:
+    """Scales from 1e-9 to 1, floats from 1e-9 to 1e4."""
+    sizes = 0.02 * 10.0 ** rng.integers(-7, 5, (rows, 1))
+    return random_weights(kind, rows, columns, rng, wide_scales, sizes)
+
+
+def wide_scales(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.standard_normal(count) * 10.0 ** rng.integers(-7, 1, count)
 
 
 def test_kinds_are_all() -> None:
@@ -50,7 +35,7 @@ def test_kinds_are_all() -> None:
 def test_equals_the_twin(
     kind: str, shape: tuple[int, int], device: Device, rng: np.random.Generator, guarded: Callable[..., Any]
 ) -> None:
-    data = random_weights(kind, *shape, rng)
+    data = wide_weights(kind, *shape, rng)
     expected = repack_reference(kind, data, shape)
     source, destination = guarded(data), guarded(expected.size)
     repack(device, kind, source.pointer, *shape, destination.pointer)
@@ -63,7 +48,7 @@ def test_wider_tiles(
     kind: str, other: str, device: Device, rng: np.random.Generator, guarded: Callable[..., Any]
 ) -> None:
     wide = common_format([kind, other])
-    data = random_weights(kind, 24, 512, rng)
+    data = wide_weights(kind, 24, 512, rng)
     expected = repack_reference(kind, data, (24, 512), wide)
     source, destination = guarded(data), guarded(expected.size)
     repack(device, kind, source.pointer, 24, 512, destination.pointer, of_format=wide)
@@ -75,7 +60,7 @@ def test_wider_tiles(
 def test_widths_that_fill_no_tile(
     kind: str, columns: int, device: Device, rng: np.random.Generator, guarded: Callable[..., Any]
 ) -> None:
-    data = random_weights(kind, 33, columns, rng)
+    data = wide_weights(kind, 33, columns, rng)
     expected = repack_reference(kind, data, (33, columns))
     source, destination = guarded(data), guarded(expected.size)
     repack(device, kind, source.pointer, 33, columns, destination.pointer)
@@ -83,7 +68,7 @@ def test_widths_that_fill_no_tile(
 
 
 def test_pieces_join(device: Device, rng: np.random.Generator, guarded: Callable[..., Any]) -> None:
-    data = random_weights("q6_k", 72, 512, rng)
+    data = wide_weights("q6_k", 72, 512, rng)
     expected = repack_reference("q6_k", data, (72, 512))
     destination = guarded(expected.size)
     for first, count in ((0, 32), (32, 16), (48, 24)):

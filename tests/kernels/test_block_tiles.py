@@ -9,41 +9,15 @@ from kernels.block_tiles import common_format, repack_reference, tile_format
 from kernels.quant_format import QuantFormat, unpack
 from kernels.reference import BLOCK_LAYOUTS, dequantize, row_bytes
 from kernels.tile_blocks import to_ggml
+from tests.random_weights import FLOATS, random_weights
 
-SCALE_BYTES = {
-    "q4_0": (0,),
-    "q4_1": (0, 2),
-    "q5_0": (0,),
-    "q5_1": (0, 2),
-    "q8_0": (0,),
-    "q4_k": (0, 2),
-    "q5_k": (0, 2),
-    "q6_k": (208,),
-}
-FLOATS = ("f32", "f16", "bf16")
 EXACT = ("q4_0", "q5_0", "q5_1", "q8_0")
-
-
-def random_weights(kind: str, rows: int, columns: int, seed: int = 0) -> np.ndarray:
-    """Random bytes (rows, row_bytes) whose float16 scales are of a model's size."""
-    rng = np.random.default_rng(seed)
-    if kind in FLOATS:
-        values = rng.normal(0, 0.02, (rows, columns)).astype(np.float32)
-        if kind == "bf16":
-            return (values.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
-        return values.astype({"f32": np.float32, "f16": np.float16}[kind]).view(np.uint8)
-    layout = BLOCK_LAYOUTS[kind]
-    blocks = rng.integers(0, 256, (rows * columns // layout.values, layout.bytes), dtype=np.uint8)
-    for start in SCALE_BYTES[kind]:
-        scales = (rng.standard_normal((len(blocks), 1)) * 0.003).astype(np.float16)
-        blocks[:, start : start + 2] = scales.view(np.uint8)
-    return blocks.reshape(rows, -1)
 
 
 @pytest.mark.parametrize("kind", BLOCK_LAYOUTS)
 @pytest.mark.parametrize("shape", [(16, 256), (37, 768), (1100, 1024)])
 def test_the_weights_survive(kind: str, shape: tuple[int, int]) -> None:
-    data = random_weights(kind, *shape)
+    data = random_weights(kind, *shape, np.random.default_rng(0))
     of_format = tile_format(kind)
     tiles = repack_reference(kind, data, shape)
     assert tiles.shape == (of_format.nbytes(*shape),)
@@ -66,7 +40,7 @@ def test_the_weights_survive(kind: str, shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize(("kind", "blocks"), [("q4_0", "q4_0"), ("q8_0", "q8_0")])
 def test_symmetric_blocks_come_back_to_the_bit(kind: str, blocks: str) -> None:
-    data = random_weights(kind, 48, 576)
+    data = random_weights(kind, 48, 576, np.random.default_rng(0))
     back, again = to_ggml(tile_format(kind).name, repack_reference(kind, data, (48, 576)), (48, 576))
     assert back == blocks
     assert np.array_equal(again, data)
@@ -74,14 +48,14 @@ def test_symmetric_blocks_come_back_to_the_bit(kind: str, blocks: str) -> None:
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_widths_that_fill_no_group(kind: str) -> None:
-    data = random_weights(kind, 5, 70)
+    data = random_weights(kind, 5, 70, np.random.default_rng(0))
     before = dequantize(kind, data, (5, 70))
     after = dequantize("w8g32", repack_reference(kind, data, (5, 70)), (5, 70))
     assert np.abs(before - after).max() <= 0.5001 * np.abs(before).max() / 127
 
 
 def test_pieces_of_whole_tiles_join() -> None:
-    data = random_weights("q4_k", 64, 512)
+    data = random_weights("q4_k", 64, 512, np.random.default_rng(0))
     pieces = [repack_reference("q4_k", data[start : start + 32], (32, 512)) for start in (0, 32)]
     assert np.array_equal(np.concatenate(pieces), repack_reference("q4_k", data, (64, 512)))
 
@@ -109,7 +83,7 @@ def test_numbers_at_the_edges_of_float16() -> None:
 def test_wider_tiles_hold_the_same_numbers(kinds: tuple[str, str]) -> None:
     wide = common_format(kinds)
     for kind in kinds:
-        data, own = random_weights(kind, 20, 512), tile_format(kind)
+        data, own = random_weights(kind, 20, 512, np.random.default_rng(0)), tile_format(kind)
         tiles = repack_reference(kind, data, (20, 512), wide)
         narrow = dequantize(own.name, repack_reference(kind, data, (20, 512)), (20, 512))
         assert np.array_equal(dequantize(wide.name, tiles, (20, 512)), narrow)

@@ -7,41 +7,15 @@ import numpy as np
 import pytest
 
 from kernels.reference import BLOCK_LAYOUTS, dequantize, row_bytes
+from tests.random_weights import random_weights
 
 KINDS = tuple(BLOCK_LAYOUTS)
-SCALE_BYTES = {
-    "q4_0": (0,),
-    "q4_1": (0, 2),
-    "q5_0": (0,),
-    "q5_1": (0, 2),
-    "q8_0": (0,),
-    "q4_k": (0, 2),
-    "q5_k": (0, 2),
-    "q6_k": (208,),
-}
-
-
-def random_blocks(kind: str, rows: int, columns: int, seed: int) -> np.ndarray:
-    """Random bytes (rows, row_bytes) whose float16 scales and plain floats are finite."""
-    rng = np.random.default_rng(seed)
-    if kind in ("f32", "f16"):
-        dtype = {"f32": np.float32, "f16": np.float16}[kind]
-        return rng.standard_normal((rows, columns)).astype(dtype).view(np.uint8)
-    if kind == "bf16":
-        values = rng.standard_normal((rows, columns)).astype(np.float32).view(np.uint32)
-        return (values >> 16).astype(np.uint16).view(np.uint8)
-    layout = BLOCK_LAYOUTS[kind]
-    blocks = rng.integers(0, 256, (rows * columns // layout.values, layout.bytes), dtype=np.uint8)
-    for start in SCALE_BYTES[kind]:
-        scale = rng.standard_normal((len(blocks), 1)).astype(np.float16)
-        blocks[:, start : start + 2] = scale.view(np.uint8)
-    return blocks.reshape(rows, -1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_gguf_package(kind: str) -> None:
     rows, columns = 7, 768
-    data = random_blocks(kind, rows, columns, seed=len(kind) * 31 + rows)
+    data = random_weights(kind, rows, columns, np.random.default_rng(len(kind) * 31 + rows))
     expected = gguf.quants.dequantize(data, gguf.GGMLQuantizationType[kind.upper()])
     actual = dequantize(kind, data, (rows, columns))
     assert actual.dtype == np.float32
@@ -51,7 +25,7 @@ def test_equals_the_gguf_package(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_slice_of_rows_equals_the_rows_of_the_whole(kind: str) -> None:
-    data = random_blocks(kind, 6, 512, seed=5)
+    data = random_weights(kind, 6, 512, np.random.default_rng(5))
     whole = dequantize(kind, data, (6, 512))
     np.testing.assert_array_equal(dequantize(kind, data[1::2], (3, 512)), whole[1::2])
 

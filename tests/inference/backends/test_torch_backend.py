@@ -15,7 +15,8 @@ from inference.backends.torch_backend import INT4_KINDS, TorchBackend
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
-from kernels.reference import BLOCK_LAYOUTS, dequantize, row_bytes
+from kernels.reference import BLOCK_LAYOUTS, dequantize
+from tests.random_weights import random_weights
 
 SPEC = ModelSpec(
     architecture="qwen2",
@@ -31,34 +32,12 @@ SPEC = ModelSpec(
     rope_theta=10000.0,
 )
 
-# Bytes of a block that hold float16 scales: random ones would be infinite now and then.
-SCALE_BYTES = {
-    "q4_0": (0,),
-    "q4_1": (0, 2),
-    "q5_0": (0,),
-    "q5_1": (0, 2),
-    "q8_0": (0,),
-    "q4_k": (0, 2),
-    "q5_k": (0, 2),
-    "q6_k": (208,),
-}
-
 
 def random_tensor(kind: str, shape: tuple[int, int], seed: int = 0) -> WeightTensor:
-    rng = np.random.default_rng(seed)
-    if kind in ("f32", "f16", "bf16"):
-        values = rng.standard_normal(shape).astype(np.float32) * np.float32(0.05)
-        if kind == "bf16":
-            data = (values.view(np.uint32) >> 16).astype(np.uint16)
-        else:
-            data = values.astype(np.float16 if kind == "f16" else np.float32)
-        return WeightTensor("w", shape, kind, data.view(np.uint8).reshape(shape[0], -1))
-    block = BLOCK_LAYOUTS[kind]
-    blocks = rng.integers(0, 256, (shape[0] * shape[1] // block.values, block.bytes), dtype=np.uint8)
-    for start in SCALE_BYTES[kind]:
-        scale = rng.uniform(0.0005, 0.02, len(blocks)).astype(np.float16)
-        blocks[:, start : start + 2] = scale[:, None].view(np.uint8)
-    return WeightTensor("w", shape, kind, blocks.reshape(shape[0], row_bytes(kind, shape[1])))
+    def scales(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        return rng.uniform(0.0005, 0.02, count)
+
+    return WeightTensor("w", shape, kind, random_weights(kind, *shape, np.random.default_rng(seed), scales, 0.05))
 
 
 def exact(tensor: WeightTensor) -> NDArray[np.float64]:
