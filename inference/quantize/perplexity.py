@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from inference.backends.backend import PAGE_SIZE, Backend, Batch, create_backend
 from inference.engine.decoder import Decoder, load_weights
 from inference.engine.kv_cache import pages_for
-from inference.errors import InvalidRequestError
+from inference.errors import InferenceError, InvalidRequestError
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
 from inference.models.rope import inv_freq
+from inference.quantize.text_file import read_text_file
 
 WINDOW = 512
 CHUNK = 128
@@ -127,15 +128,35 @@ def _score(decoder: Decoder, ids: NDArray[np.int32]) -> float:
 
 
 def token_ids_of(source: ModelSource, text: Path | None) -> NDArray[np.int32]:
-    """The ids of a text, of a file of ids, or of the text that comes with Python."""
+    """The ids of a text, of a file of ids, or of the text that comes with Python.
+
+    Raises:
+        InvalidRequestError: the file cannot be read, or holds no ids of this model.
+    """
     if text is not None and text.suffix == ".npy":
-        ids: NDArray[np.int32] = np.load(text, allow_pickle=False).astype(np.int32)
-        return ids
+        return _saved_ids(text, source.spec.vocab_size)
     # Not needed where ids are given.
     from inference.text.tokenizer import Tokenizer
 
-    content = reference_text() if text is None else text.read_text(encoding="utf-8")
+    content = reference_text() if text is None else read_text_file(text)
     return np.asarray(Tokenizer.from_data(source.tokenizer_data()).encode_text(content), np.int32)
+
+
+def _saved_ids(path: Path, vocab_size: int) -> NDArray[np.int32]:
+    try:
+        ids = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be read: {error.strerror or error}. Check the path.") from error
+    except (ValueError, EOFError) as error:
+        raise InvalidRequestError(f"{path} is no array of NumPy's. Write it with --save-ids.") from error
+    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise InvalidRequestError(f"{path} holds no list of whole numbers. Write it with --save-ids.")
+    if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < vocab_size:
+        raise InvalidRequestError(
+            f"{path} holds ids from {ids.min()} to {ids.max()}, but this model's are 0 to {vocab_size - 1}. Take the"
+            " model that they were written with."
+        )
+    return ids.astype(np.int32)
 
 
 def _open(model: str) -> ModelSource:
@@ -153,12 +174,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("text", nargs="?", type=Path, help="a UTF-8 file, or token ids as .npy")
     parser.add_argument("--save-ids", type=Path, metavar="FILE.npy", help="write the ids that are scored")
     parser.add_argument("--backend", default="cpu")
-    parser.add_argument("--tokens", type=int, default=20_000)
+    parser.add_argument("--tokens", type=int, default=20_000, help="the most to score")
     chosen = parser.parse_args(arguments)
+    if chosen.tokens < 2:
+        parser.error(f"argument --tokens: {chosen.tokens} cannot be scored; give 2 or more")
+    try:
+        _measure(chosen)
+    except (InferenceError, OSError) as error:
+        sys.exit(f"perplexity: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _measure(chosen: argparse.Namespace) -> None:
     source = _open(chosen.model)
     # The head's short cut for unlikely tokens is for choosing, not for measuring.
     options = {"exact_logits": True} if chosen.backend == "cpu" else {}
-    backend = create_backend(chosen.backend, **options)
+    try:
+        backend = create_backend(chosen.backend, **options)
+    except BaseException:
+        source.close()
+        raise
     try:
         ids = token_ids_of(source, chosen.text)[: chosen.tokens]
         if chosen.save_ids is not None:

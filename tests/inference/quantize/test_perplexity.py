@@ -82,6 +82,44 @@ def test_ids_in_a_file_score_the_same(
     assert first == second
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["absent-model"], "There is no model 'absent-model'"),
+        (["MODEL", "absent.txt"], "absent.txt cannot be read"),
+        (["MODEL", "binary.txt"], "no UTF-8 text at byte 0"),
+        (["MODEL", "binary.npy"], "is no array"),
+        (["MODEL", "empty.npy"], "is no array"),
+        (["MODEL", "absent.npy"], "absent.npy cannot be read"),
+        (["MODEL", "table.npy"], "no list of whole numbers"),
+        (["MODEL", "large.npy"], "holds ids from -1 to 9999999, but this model's are 0 to"),
+        (["MODEL", "ids.npy", "--save-ids", "absent/ids.npy"], "No such file"),
+        (["MODEL", "ids.npy", "--backend", "quantum"], "'quantum' is not available"),
+    ],
+)
+def test_mistakes_are_one_line(
+    tiny_model: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("binary.txt", "binary.npy"):
+        Path(name).write_bytes(bytes([0xFF, 0xFE, 1, 2]))
+    Path("empty.npy").touch()
+    for name, array in (("ids", [1, 2]), ("table", [[1, 2], [3, 4]]), ("large", [-1, 9_999_999])):
+        np.save(name, np.array(array))
+    with pytest.raises(SystemExit) as ended:
+        main([str(tiny_model("llama")) if word == "MODEL" else word for word in words])
+    line = str(ended.value.code)
+    assert line.startswith("perplexity: ")
+    assert message in line
+    assert "\n" not in line
+
+
+def test_a_number_of_tokens_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["any", "--tokens", "-5"])
+    assert "-5 cannot be scored; give 2 or more" in capsys.readouterr().err
+
+
 def test_the_text_that_comes_with_python() -> None:
     text = reference_text()
     assert text == reference_text()
