@@ -104,6 +104,8 @@ def answer(request: GenerationRequest, model: str, stats: bool, choice: EngineCh
             worker.close()
     if stats:
         printer.print_usage(done.usage)
+    if not done.usage.new_tokens and done.finish_reason == "stop":
+        sys.stderr.write("deskinfer: the model ended its answer at once and said nothing. Ask in other words.\n")
     if done.finish_reason == "length":
         _print_cut_note(request)
 

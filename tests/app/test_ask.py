@@ -187,3 +187,16 @@ def test_cut_answer_is_said(own: OwnEngine, capsys: pytest.CaptureFixture[str]) 
     limited = GenerationRequest(REQUEST.messages, SamplingParams(max_new_tokens=1))
     answer(limited, "", stats=False)
     assert "cut after 1 tokens" in capsys.readouterr().err
+
+
+def test_an_answer_of_nothing_is_said(
+    own: OwnEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def events():
+        yield DoneEvent("r", "stop", Usage(prompt_tokens=4, new_tokens=0))
+
+    monkeypatch.setattr(ask, "ask_running", lambda request, model: events())
+    answer(REQUEST, "", stats=False)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "said nothing" in err
