@@ -213,4 +213,4 @@ class _Reader:
         return dict(entry)
 
     def _wrong(self, key: str, what: str) -> ModelFormatError:
-        return ModelFormatError(f"{self._name} is damaged at {key!r}: {what}. {_CURE}")
+        return ModelFormatError(f"{self._name} is damaged at {key!r}: {what.removesuffix('.')}. {_CURE}")
