@@ -35,7 +35,10 @@ _KEY = re.compile(
     r"|(?:modules_to_save\.(?:default\.)?)?(?P<whole>weight|bias))"
 )
 _EMBEDDING, _HEAD = "model.embed_tokens", "lm_head"
-_MAX_PATTERN = 300
+_MAX_PATTERN, _MAX_REPEATS = 300, 3
+_REPEAT = re.compile(r"\\.|\(\?|([*+?{])", re.DOTALL)
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
+_MAX_ALPHA = 1e6
 # Ways to start A and B that leave the model's own weights as they are.
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
 
@@ -119,7 +122,9 @@ class LoraAdapter:
         product = self._products.get(name)
         if product is None:
             return values
-        merged: Floats = values + product.b[first_row : first_row + len(values)] @ product.a
+        # What overflows is found, and named, where all weights are checked.
+        with np.errstate(over="ignore", invalid="ignore"):
+            merged: Floats = values + product.b[first_row : first_row + len(values)] @ product.a
         return merged
 
     # Reading
@@ -153,7 +158,10 @@ class LoraAdapter:
             if match is None or name not in self._shapes:
                 self._fail(f"has the tensor {key!r}, which belongs to nothing in this model. Take the adapter's model")
             if match["part"]:
-                pairs.setdefault(match["module"], _Pair()).tensors[match["part"]] = tensor
+                halves = pairs.setdefault(match["module"], _Pair()).tensors
+                if match["part"] in halves:
+                    self._fail(f"has {match['part']} of {match['module']!r} twice. Save it again")
+                halves[match["part"]] = tensor
             else:
                 self._replace(match["module"], name, file, tensor)
         for module, pair in pairs.items():
@@ -162,8 +170,9 @@ class LoraAdapter:
             self._fail("holds no tensors. Save it again")
 
     def _replace(self, module: str, name: str, file: SafetensorsFile, tensor: SafetensorsTensor) -> None:
-        saved = self._config.get("modules_to_save") or []
-        listed = any(module == each or module.endswith(f".{each}") for each in saved if isinstance(each, str))
+        saved = self._config.get("modules_to_save")
+        names = [each for each in saved if isinstance(each, str)] if isinstance(saved, list) else []
+        listed = any(module == each or module.endswith(f".{each}") for each in names)
         # PEFT adds these two by itself where the vocabulary was enlarged.
         if not listed and module not in (_EMBEDDING, _HEAD):
             self._fail(f"has {name!r}, but its modules_to_save do not name it. Save it again")
@@ -179,6 +188,8 @@ class LoraAdapter:
             self._fail(f"has only {', '.join(sorted(pair.tensors))} of {module!r}. Save it again")
         a, b = (_floats(file, pair.tensors[prefix + half]) for half in "AB")
         rank = self._pattern("rank_pattern", module, self._config.get("r"))
+        if type(rank) is not int or rank < 1:
+            self._fail(f"states the rank {str(rank)[:40]!r} of {module!r}, but it must be a whole number of 1 or more")
         if a.ndim != 2 or b.ndim != 2 or not a.shape[0] == b.shape[1] == rank:
             self._fail(f"has {module!r} as {a.shape} and {b.shape}, but its rank is {rank}")
         scale = np.float32(self._scale(module, a.shape[0]))
@@ -192,8 +203,9 @@ class LoraAdapter:
 
     def _scale(self, module: str, rank: int) -> float:
         alpha = self._pattern("alpha_pattern", module, self._config.get("lora_alpha"))
-        if type(alpha) not in (int, float) or not math.isfinite(alpha):
-            self._fail(f"states lora_alpha = {str(alpha)[:40]!r}, but it must be a number")
+        # Also false of NaN; and of a whole number that no float holds.
+        if type(alpha) not in (int, float) or not -_MAX_ALPHA <= alpha <= _MAX_ALPHA:
+            self._fail(f"states lora_alpha = {_shown(alpha)!r}, but it must be a number of at most {_MAX_ALPHA:.0f}")
         return float(alpha) / (math.sqrt(rank) if self._config.get("use_rslora") is True else rank)
 
     def _pattern(self, key: str, module: str, default: Any) -> Any:
@@ -202,8 +214,15 @@ class LoraAdapter:
         if not isinstance(patterns, Mapping):
             self._fail(f"states {key} as no object")
         for pattern, value in patterns.items():
+            # A search that goes back and forth without an end would hang here.
+            repeats = sum(found[1] is not None for found in _REPEAT.finditer(pattern))
+            if len(pattern) > _MAX_PATTERN or repeats > _MAX_REPEATS or _REPEATED_GROUP.search(pattern):
+                self._fail(
+                    f"has the {key} {pattern[:80]!r}, but a pattern may have {_MAX_PATTERN} characters and"
+                    f" {_MAX_REPEATS} repeats, none of a group. List the modules one by one"
+                )
             try:
-                if len(pattern) <= _MAX_PATTERN and re.fullmatch(rf"(?:.*\.)?(?:{pattern})", module):
+                if re.fullmatch(rf"(?:.*\.)?(?:{pattern})", module):
                     return value
             except re.error as error:
                 self._fail(f"has the {key} {pattern[:80]!r}, which is no pattern ({error})")
@@ -228,6 +247,11 @@ class LoraAdapter:
 
     def _fail(self, what: str) -> NoReturn:
         raise ModelFormatError(f"The adapter {self.path} {what}.")
+
+
+def _shown(value: Any) -> str:
+    # Python refuses to print a whole number of thousands of digits.
+    return "a larger number" if type(value) is int else str(value)[:40]
 
 
 def _floats(file: SafetensorsFile, tensor: SafetensorsTensor) -> Floats:

@@ -70,7 +70,11 @@ class WeightStream:
             return values
         wrong = np.argwhere(~(np.abs(values) <= LARGEST))
         place = ", ".join(str(int(index)) for index in wrong[0] + np.array([first_row] + [0] * (values.ndim - 1)))
+        named, cure = self._source.path.name, "The weights are damaged: fetch the model again."
+        if self._adapter is not None and name in self._adapter.changed:
+            named += f" with {self._adapter.name}"
+            cure = "The adapter or the weights are damaged: fetch them again."
         raise ModelFormatError(
-            f"{self._source.path.name} has {len(wrong)} or more values in {name!r} that are not finite or above"
-            f" {LARGEST:.0f}, the first at ({place}). The weights are damaged: fetch the model again."
+            f"{named} has {len(wrong)} or more values in {name!r} that are not finite or above"
+            f" {LARGEST:.0f}, the first at ({place}). {cure}"
         )

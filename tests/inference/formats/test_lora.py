@@ -152,6 +152,19 @@ Q = "base_model.model.model.layers.0.self_attn.q_proj."
         ({"lora_alpha": None}, {}, "lora_alpha = 'None'"),
         ({"rank_pattern": {"(": 2}}, {}, "no pattern"),
         ({"rank_pattern": [1]}, {}, "rank_pattern as no object"),
+        ({"rank_pattern": {"([a-z0-9._]+)+!": 4}}, {}, "none of a group. List the modules"),
+        ({"rank_pattern": {"(?:a)?b?" + ".*" * 3 + "!": 4}}, {}, "3 repeats"),
+        ({"alpha_pattern": {"a" * 301: 4}}, {}, "may have 300 characters"),
+        ({"r": "4"}, {}, "the rank '4' of"),
+        ({"r": 0}, {}, "whole number of 1 or more"),
+        ({"lora_alpha": 10**400}, {}, "'a larger number', but it must be a number of at most 1000000"),
+        ({"lora_alpha": 1e308}, {}, r"lora_alpha = '1e\+308'"),
+        ({}, {f"{Q}lora_A.default.weight": np.ones((4, 64), np.float32)}, "has lora_A of .* twice"),
+        (
+            {"modules_to_save": 5},
+            {"base_model.model.model.norm.weight": np.ones(64, np.float32)},
+            "modules_to_save do not name it",
+        ),
         ({}, {f"{Q}lora_B.weight": np.full((64, 4), np.nan, np.float32)}, "not finite"),
         ({"target_modules": [*TARGETS, "up_proj"]}, {}, "targets 'up_proj', but has no tensors"),
         ({}, {"base_model.model.lm_head.weight": np.ones((51, 64), np.float32)}, r"\(50, 64\) by \(51, 64\)"),
@@ -164,6 +177,16 @@ def test_what_does_not_fit_is_an_error(
     path = write(tmp_path / "a", config_of(**config), pairs_of() | tensors)
     with pytest.raises(ModelFormatError, match=match):
         LoraAdapter(path, SPEC)
+
+
+def test_a_product_that_overflows_names_the_adapter(save_tiny_model: Callable[..., Path], tmp_path: Path) -> None:
+    path = save_tiny_model("qwen2", hidden_size=64, intermediate_size=96, num_hidden_layers=2)
+    source = open_model(path)
+    tensors = {key: np.full_like(value, 1e30) for key, value in pairs_of().items()}
+    stream = WeightStream(source, LoraAdapter(write(tmp_path / "large", config_of(), tensors), source.spec))
+    with pytest.raises(ModelFormatError, match=r" with large has .* The adapter or the weights are damaged"):
+        list(stream.slices("model.layers.0.self_attn.q_proj.weight"))
+    source.close()
 
 
 def test_half_a_pair_is_an_error(tmp_path: Path) -> None:
