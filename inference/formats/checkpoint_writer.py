@@ -185,9 +185,10 @@ class CheckpointWriter:
             self._keep_sound(found.files)
             if name == MANIFEST and len(self._files) == len(found.files):
                 return True
-        elif not force:
+        elif not force and (found is None or found.files or name == MANIFEST):
+            kind = "another checkpoint" if name == MANIFEST else "another checkpoint that is not finished"
             raise QuantizeError(
-                f"{self.directory} holds another checkpoint{_description(found)}."
+                f"{self.directory} holds {kind}{_description(found)}."
                 " Choose another directory, or overwrite it with --force."
             )
         with self._disk_errors():

@@ -360,6 +360,23 @@ def test_another_recipe_needs_force(tiny_model: TinyModel, tmp_path: Path) -> No
     assert hashes(tmp_path / "out") == hashes(tmp_path / "fresh")
 
 
+def test_an_unfinished_one_needs_force_as_soon_as_a_file_is_finished(
+    tiny_model: TinyModel, tmp_path: Path, quantizer: NearestQuantizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = tiny_model("qwen2"), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1 << 20))
+        with pytest.raises(QuantizeError, match="MiB more"):
+            quantize_model(path, out, QuantizeOptions("w4"), quantizer=quantizer)
+    # Nothing was written, so a smaller scheme may take its place.
+    with pytest.raises(KeyboardInterrupt):
+        quantize_model(path, out, QuantizeOptions("w3"), quantizer=Stopping(quantizer, 5, KeyboardInterrupt()))
+    with pytest.raises(QuantizeError, match=r"another checkpoint that is not finished \(w3 of .*--force"):
+        quantize_model(path, out, QuantizeOptions("w4"), quantizer=quantizer)
+    quantize_model(path, out, QuantizeOptions("w3"), quantizer=quantizer)
+    verify_checkpoint(out)
+
+
 def test_a_directory_of_something_else_is_not_touched(tiny_model: TinyModel, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(QuantizeError, match=r"holds 'notes.txt' and no checkpoint"):
