@@ -40,7 +40,8 @@ def quantize(
             with progress_bar(f"Quantizing {path.name}") as on_progress:
                 recipe = quantize_model(path, out, options, on_progress)
         except KeyboardInterrupt:
-            typer.echo(f"\nStopped. What is finished is kept in {out}; the same command goes on from it.", err=True)
+            kept = f"What is finished is kept in {out}; the same command goes on from it."
+            typer.echo(f"\nStopped. {kept if out.is_dir() else 'Nothing was written yet.'}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         typer.echo(_summary(out, recipe), err=True)
         sys.stdout.write(f"{out}\n")

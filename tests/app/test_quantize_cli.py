@@ -66,20 +66,28 @@ def test_mistakes_are_one_line(job: list[Any], tmp_path: Path, words: list[str],
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (KeyboardInterrupt(), 130, "Stopped. What is finished is kept in out; the same command goes on from it."),
+        (KeyboardInterrupt(), 130, "Stopped. "),
         (InvalidRequestError("There is no scheme 'w5'."), 1, "deskinfer: There is no scheme 'w5'."),
     ],
 )
+@pytest.mark.parametrize("begun", [True, False])
 def test_an_end_before_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, line: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, line: str, begun: bool
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+
     def quantize_model(*arguments: object) -> None:
+        if begun:
+            Path("out").mkdir()
         raise error
 
     monkeypatch.setattr("inference.quantize.job.quantize_model", quantize_model)
     result = CliRunner().invoke(app, ["quantize", str(tmp_path), "out"])
     assert result.exit_code == status
     assert line in result.stderr
+    if status == 130:
+        kept = "What is finished is kept in out; the same command goes on from it."
+        assert (kept if begun else "Nothing was written yet.") in result.stderr
 
 
 @pytest.mark.parametrize("option", [("--context", "0"), ("--threads", "-1")])
