@@ -144,7 +144,7 @@ class CheckpointSource:
 
 
 def verify_checkpoint(path: Path, on_progress: OnProgress | None = None) -> None:
-    """Reads every file and compares it with its sha256, then opens the checkpoint.
+    """Reads every file and compares it with its sha256, then opens the checkpoint and its vocabulary.
 
     Raises:
         ModelFormatError: a file is missing or has other bytes; names it.
@@ -165,7 +165,11 @@ def verify_checkpoint(path: Path, on_progress: OnProgress | None = None) -> None
             raise ModelFormatError(
                 f"{path / name} is damaged: its sha256 is {digest.hexdigest()}, but it must be {file.sha256}. {_CURE}"
             )
-    CheckpointSource(path).close()
+    source = CheckpointSource(path)
+    try:
+        source.tokenizer_data()
+    finally:
+        source.close()
 
 
 def write_tokenizer_data(data: TokenizerData) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def check_directory(directory: Path) -> None:
     """Raises QuantizeError where no checkpoint may be written, forced or not: a file, or among other things."""
     with _disk_errors(directory):
         if not directory.is_dir():
-            if directory.exists():
+            if directory.exists() or directory.is_symlink():
                 raise QuantizeError(f"{directory} is no directory. Choose a directory that is empty or new.")
             return
         name = _manifest_in(directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -210,6 +211,10 @@ def test_a_vocabulary_that_was_tampered_with(tiny: Any, tmp_path: Path, key: str
     with pytest.raises(ModelFormatError, match=r"tokenizer_data\.json is damaged"):
         checkpoint.tokenizer_data()
     checkpoint.close()
+    sha256 = hashlib.sha256((path / TOKENIZER_DATA).read_bytes()).hexdigest()
+    edit(path / "manifest.json", set_in("files", TOKENIZER_DATA, "sha256", to=sha256))
+    with pytest.raises(ModelFormatError, match=r"tokenizer_data\.json is damaged"):
+        verify_checkpoint(path)
 
 
 def test_unknown_tensors_are_named(tiny: Any, tmp_path: Path) -> None:

@@ -409,6 +409,13 @@ def test_a_place_that_is_no_directory_is_seen_before_the_source_is_read(tmp_path
         quantize_model(tmp_path / "absent", tmp_path / "file", QuantizeOptions(threads=1))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links need a right of their own")
+def test_a_link_to_nowhere_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(QuantizeError, match=r"link is no directory\. Choose"):
+        quantize_model(tmp_path / "absent", tmp_path / "link", QuantizeOptions(threads=1))
+
+
 def test_a_full_disk(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, real, calls = tiny_model("qwen2"), os.fsync, 0
 
