@@ -14,6 +14,7 @@ from app.terminal_errors import UsageError, errors_on_terminal
 
 if TYPE_CHECKING:
     from app.bench.peers import Peer
+    from app.bench.protocol import Plan
     from app.bench.report import Report
 
 _AUTO = "auto"
@@ -62,11 +63,7 @@ def bench(
         on_gpu = expects_gpu(backend)
         prompts, depths = lengths(prompt, depth, on_gpu)
         plan = Plan(prompts, depths, decode or (128 if on_gpu else 64), repeat, chat)
-        if not plan.cases:
-            raise UsageError(
-                "There is nothing to measure. Give lengths to --prompt or --depth, or leave out --no-chat."
-            )
-        check_json_file(json_file)
+        check_run(plan, json_file)
         name = chosen_model(settings, model)
         options = engine_options(settings, EngineChoice(backend, vram_bytes(vram)))
         options = dataclasses.replace(options, threads=threads or options.threads)
@@ -88,8 +85,10 @@ def _write(report: Report, json_file: Path | None) -> None:
         json_file.write_text(report.as_json(), encoding="utf-8")
 
 
-def check_json_file(path: Path | None) -> None:
-    """Raises UsageError where a file could not be written after minutes of measuring."""
+def check_run(plan: Plan, path: Path | None) -> None:
+    """Raises UsageError where nothing is to be measured, or the file could not be written after minutes of it."""
+    if not plan.cases:
+        raise UsageError("There is nothing to measure. Give lengths to --prompt or --depth, or leave out --no-chat.")
     if path is None:
         return
     folder = path.absolute().parent

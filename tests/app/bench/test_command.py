@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from app.bench import command
 from app.bench.command import expects_gpu, lengths, numbers, vram_bytes
+from app.bench.protocol import Plan
 from app.cli import app
 from app.terminal_errors import UsageError
 
@@ -69,8 +70,8 @@ def test_what_cannot_end_well_is_not_begun(
 
 
 def test_a_file_that_can_be_written(tmp_path: Path) -> None:
-    command.check_json_file(None)
-    command.check_json_file(tmp_path / "new.json")
+    command.check_run(Plan(), None)
+    command.check_run(Plan(), tmp_path / "new.json")
     assert not list(tmp_path.iterdir())
 
 
