@@ -93,7 +93,7 @@ def verify(name: _NameArgument = "") -> None:
         wanted = _name_or_default(name)
         with progress_bar(f"Checking {wanted}") as on_progress:
             path = open_store().verify(wanted, on_progress)
-        typer.echo(f"{wanted} is whole: {path}", err=True)
+        typer.echo(f"{wanted} is whole." if str(path) == wanted else f"{wanted} is whole: {path}", err=True)
 
 
 @models_app.command()

@@ -102,7 +102,7 @@ class BackendUnavailableError(InferenceError):
     def __init__(self, backend: str, reason: str) -> None:
         self.backend = backend
         self.reason = reason
-        super().__init__(f"The backend {backend!r} is not available: {reason}")
+        super().__init__(f"The backend {backend!r} is not available: {reason.removesuffix('.')}.")
 
 
 class DeviceFailedError(InferenceError):

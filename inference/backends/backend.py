@@ -204,7 +204,7 @@ def create_backend(name: str, **options: Any) -> Backend:
     """
     target = _REGISTRY.get(name)
     if target is None:
-        raise BackendUnavailableError(name, f"there is none of that name; there are {', '.join(_REGISTRY)}")
+        raise BackendUnavailableError(name, f"there is none of that name; it must be auto, {', '.join(_REGISTRY)}")
     module, _, attribute = target.partition(":")
     try:
         backend: Backend = getattr(importlib.import_module(module), attribute)(**options)
