@@ -97,8 +97,12 @@ def main() -> int:
             if peer.line == "quit":
                 break
 
-    threading.Thread(target=read, daemon=True).start()
-    return app.exec()
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    code = app.exec()
+    # It may still be on its way out of Qt, which must not find the objects gone.
+    reader.join(5)
+    return code
 
 
 if __name__ == "__main__":
