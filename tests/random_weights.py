@@ -1,4 +1,4 @@
-"""Random bytes of every kind of weight in a file, with scales that are numbers."""
+"""Random bytes of every kind of weight in a file, with scales that are numbers, and matrices of every tile format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernels.quant_format import BITS, GROUP_SIZES, QuantFormat, QuantizedMatrix
 from kernels.reference import BLOCK_LAYOUTS
+
+FORMATS = [QuantFormat(bits, size, symmetric) for bits in BITS for size in GROUP_SIZES for symmetric in (True, False)]
 
 FLOATS = ("f32", "f16", "bf16")
 
@@ -55,3 +58,13 @@ def random_weights(
     for start in SCALE_BYTES[kind]:
         blocks[:, start : start + 2] = scales(rng, len(blocks)).astype(np.float16)[:, None].view(np.uint8)
     return blocks.reshape(rows, -1)
+
+
+def random_matrix(of_format: QuantFormat, rows: int, columns: int, seed: int = 0) -> QuantizedMatrix:
+    """Any codes, scales and minima of size 1."""
+    rng = np.random.default_rng(seed)
+    low, high = of_format.limits
+    shape = (rows, -(-columns // of_format.group_size))
+    minima = None if of_format.symmetric else rng.normal(size=shape).astype(np.float16)
+    codes = rng.integers(low, high + 1, (rows, columns), dtype=np.int8)
+    return QuantizedMatrix(of_format, codes, rng.normal(size=shape).astype(np.float16), minima)

@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.quant_format import BITS, GROUP_SIZES, QuantFormat, QuantizedMatrix, is_quant_format, pack, unpack
-
-FORMATS = [QuantFormat(bits, size, symmetric) for bits in BITS for size in GROUP_SIZES for symmetric in (True, False)]
-
-
-def random_matrix(of_format: QuantFormat, rows: int, columns: int, seed: int = 0) -> QuantizedMatrix:
-    rng = np.random.default_rng(seed)
-    low, high = of_format.limits
-    shape = (rows, -(-columns // of_format.group_size))
-    minima = None if of_format.symmetric else rng.normal(size=shape).astype(np.float16)
-    codes = rng.integers(low, high + 1, (rows, columns), dtype=np.int8)
-    return QuantizedMatrix(of_format, codes, rng.normal(size=shape).astype(np.float16), minima)
+from kernels.quant_format import BITS, QuantFormat, QuantizedMatrix, is_quant_format, pack, unpack
+from tests.random_weights import FORMATS, random_matrix
 
 
 @pytest.mark.parametrize("of_format", FORMATS, ids=lambda f: f.name)

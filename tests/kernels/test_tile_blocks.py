@@ -5,26 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.quant_format import BITS, GROUP_SIZES, QuantFormat, QuantizedMatrix, pack
+from kernels.quant_format import QuantFormat, QuantizedMatrix, pack
 from kernels.reference import BLOCK_LAYOUTS, dequantize, row_bytes
 from kernels.tile_blocks import ggml_kind, to_ggml
-
-FORMATS = [QuantFormat(bits, size, symmetric) for bits in BITS for size in GROUP_SIZES for symmetric in (True, False)]
-
-
-def random_matrix(of_format: QuantFormat, rows: int, columns: int) -> QuantizedMatrix:
-    rng = np.random.default_rng(of_format.tile_bytes)
-    low, high = of_format.limits
-    shape = (rows, -(-columns // of_format.group_size))
-    minima = None if of_format.symmetric else rng.normal(size=shape).astype(np.float16)
-    codes = rng.integers(low, high + 1, (rows, columns), dtype=np.int8)
-    return QuantizedMatrix(of_format, codes, rng.normal(size=shape).astype(np.float16), minima)
+from tests.random_weights import FORMATS, random_matrix
 
 
 @pytest.mark.parametrize("of_format", FORMATS, ids=lambda f: f.name)
 @pytest.mark.parametrize("shape", [(16, 128), (48, 576), (5, 32), (2000, 96)])
 def test_the_weights_are_the_same(of_format: QuantFormat, shape: tuple[int, int]) -> None:
-    matrix = random_matrix(of_format, *shape)
+    matrix = random_matrix(of_format, *shape, seed=of_format.tile_bytes)
     kind, data = to_ggml(of_format.name, pack(matrix), shape)
     assert kind == ggml_kind(of_format.name)
     assert kind in BLOCK_LAYOUTS
