@@ -30,13 +30,6 @@ __device__ __forceinline__ float exp2_fast(float x) {
   return y;
 }
 
-// Within one unit in the last place, and short: the exact division is a page of code.
-__device__ __forceinline__ float one_over(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 __device__ __forceinline__ u32 transpose_8x8(u32 x) {
   u32 y;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));

@@ -100,7 +100,7 @@ __device__ __forceinline__ void combine_warps(const Shared& s, float* out, u64* 
     sum += s.sum[w][h] * by[w];
   }
   if (partial && lane < 2) store_tagged(partial + VALUES + lane * QUERIES + h, lane ? sum : top, tag);
-  const float last = one_over(sum);
+  const float last = reciprocal(sum);
 #pragma unroll
   for (int d = lane; d < HEAD_DIM; d += WARP) {
     float total = 0.0f;
@@ -149,7 +149,7 @@ struct SplitStats {
         s.weights[h][lane + WARP * i] = by;
       } else s.weights[h][lane + WARP * i] = 0.0f;
     total = warp_sum(total);
-    if (lane == 0) s.last[h] = one_over(total);
+    if (lane == 0) s.last[h] = reciprocal(total);
   }
 };
 

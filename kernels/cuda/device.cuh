@@ -53,6 +53,13 @@ __device__ __forceinline__ uint4 load_streamed(const uint4* p) {
   return v;
 }
 
+// Within one unit in the last place, and short: the exact division is a page of code.
+__device__ __forceinline__ float reciprocal(float v) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
+
 __device__ __forceinline__ float warp_sum(float v) {
 #pragma unroll
   for (int step = 16; step; step >>= 1) v += __shfl_xor_sync(0xffffffffu, v, step);

@@ -23,13 +23,6 @@ __device__ __forceinline__ float warp_max_positive(float v) {
 #endif
 }
 
-// Within 2^-22, so that the largest value still rounds to LARGEST_VALUE.
-__device__ __forceinline__ float reciprocal(float v) {
-  float r;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
-  return r;
-}
-
 // Added to a float of less than 2^22, leaves the nearest integer in the low bits.
 #define ROUNDER 12582912.0f
 #define ROUNDER_BITS 0x4b400000
@@ -54,6 +47,7 @@ __device__ __forceinline__ int lane_place(int lane) {
 __device__ __forceinline__ void write_x(const Shared& shared, int tile, int token, float4 v, int lane) {
   const float largest =
       warp_max_positive(fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
+  // So near that the largest value still rounds to LARGEST_VALUE.
   const float inverse = largest > 1e-30f ? LARGEST_VALUE * reciprocal(largest) : 0.0f;
   const float scale = largest * (1.0f / LARGEST_VALUE);
   u32 high, low;
