@@ -349,6 +349,17 @@ class CudaBackend:
         self._product(x, head, out.pointer, "store", matvec=True)
         return out
 
+    @property
+    def max_logit_rows(self) -> int:
+        """Rows of logits that a step may ask for."""
+        return MAX_ROWS
+
+    def read(self, rows: Rows) -> NDArray[np.float32]:
+        """Waits for the step's results: (rows, columns)."""
+        self.gpu.stream.synchronize()
+        buffer = self.memory.buffer
+        return buffer.download(np.float32, (rows.rows, rows.columns), rows.pointer - buffer.pointer)
+
     def close(self) -> None:
         """See Backend."""
         if self._builds is not None:

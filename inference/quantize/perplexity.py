@@ -14,9 +14,10 @@ import argparse
 import hashlib
 import math
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,20 @@ from inference.quantize.text_file import read_text_file
 WINDOW = 512
 CHUNK = 128
 """Tokens of a step; logits of all of them are in memory at once."""
+
+
+
+@runtime_checkable
+class DeviceBackend(Protocol):
+    """A backend whose arrays are not NumPy's: its steps are prepared, and their results read."""
+
+    @property
+    def max_logit_rows(self) -> int: ...
+
+    def prepare_prefill(self, batch: Batch) -> None: ...
+
+    def read(self, rows: Any) -> NDArray[np.float32]: ...
+
 
 OnWindow = Callable[[int, int, float], None]
 
@@ -96,14 +111,14 @@ def measure_perplexity(
     to_score = sum(len(one) - 1 for one in windows)
     total, scored = 0.0, 0
     for one in windows:
-        total += _score(decoder, one)
+        total += _score(decoder, backend, one)
         scored += len(one) - 1
         if on_window is not None and scored:
             on_window(scored, to_score, math.exp(total / scored))
     return Perplexity(total / scored, scored, hashlib.sha256(ids.tobytes()).hexdigest())
 
 
-def _score(decoder: Decoder, ids: NDArray[np.int32]) -> float:
+def _score(decoder: Decoder, backend: Backend, ids: NDArray[np.int32]) -> float:
     """Sum of the negative log-probabilities of ids[1:], each given all before it."""
     pages = np.arange(pages_for(len(ids)), dtype=np.int32)[None]
     total = 0.0
@@ -118,13 +133,24 @@ def _score(decoder: Decoder, ids: NDArray[np.int32]) -> float:
             page_tables=pages[:, : -(-(start + len(chunk)) // PAGE_SIZE)],
             logit_rows=np.arange(len(targets), dtype=np.int32),
         )
-        logits = decoder.forward(batch)
-        assert logits is not None, "nothing stops this step"
-        for row, target in zip(logits, targets, strict=True):
+        for row, target in zip(_logits(decoder, backend, batch), targets, strict=True):
             wide = row.astype(np.float64)
             top = wide.max()
             total += math.log(np.exp(wide - top).sum()) + top - wide[target]
     return float(total)
+
+
+def _logits(decoder: Decoder, backend: Backend, batch: Batch) -> Iterator[NDArray[np.float32]]:
+    """The rows of logits that the batch asks for. A GPU has room for a few at a time: there the step is run again."""
+    if not isinstance(backend, DeviceBackend):
+        rows = decoder.forward(batch)
+        assert rows is not None, "nothing stops this step"
+        yield from rows
+        return
+    for start in range(0, len(batch.logit_rows), backend.max_logit_rows):
+        part = replace(batch, logit_rows=batch.logit_rows[start : start + backend.max_logit_rows])
+        backend.prepare_prefill(part)
+        yield from backend.read(decoder.forward(part))
 
 
 def token_ids_of(source: ModelSource, text: Path | None) -> NDArray[np.int32]:

@@ -220,13 +220,13 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
   share(s, progress, p);
   __syncthreads();
 
-  u64* partials = a.partials + place * a.most * PARTIAL;
-#pragma unroll 1
-  for (int h = p.warp; h < p.heads; h += WARPS) {
-    u64* partial = splits.count > 1 ? partials + (i64)split * PARTIAL : 0;
-    combine_warps(s, out + h * HEAD_DIM, partial, tag, h, p.lane);
-  }
-  if (splits.count == 1 || !a.exchange) return;
+  WarpsCombined combined;
+  combined.set(s, p);
+  if (splits.count == 1) return combined.write(out, p);
+  Partials partials;
+  partials.set(a, place);
+  combined.leave(partials, split, tag, p);
+  if (!a.exchange) return;
   combine_share(s, out, partials, tag, split, splits.count, p);
   // All splits have written something, so all have read the count before.
   if (split == 0 && threadIdx.x == 0) a.counters[place] = tag;
@@ -245,7 +245,8 @@ attention_combine(const __grid_constant__ AttentionDecodeArguments a) {
   splits.set(a, row);
   if (splits.count < 2 || h >= p.heads) return;
   if (h == 0 && threadIdx.x == 0) a.counters[place]++;
-  const u64* partials = a.partials + place * a.most * PARTIAL;
+  Partials partials;
+  partials.set(a, place);
   if (p.warp == 0) {
     SplitStats stats;
     stats.load(partials, splits.count, h, p.lane);
@@ -257,12 +258,12 @@ attention_combine(const __grid_constant__ AttentionDecodeArguments a) {
     float total = 0.0f;
 #pragma unroll 4
     for (int segment = 0; segment < splits.count; segment += SEGMENT) {
-      const u64* from = partials + (i64)segment * PARTIAL + h * HEAD_DIM + d;
+      const u64* from = partials.of_split(segment) + h * HEAD_DIM + d;
       u64 loaded[SEGMENT];
       float sum = 0.0f;
 #pragma unroll
       for (int j = 0; j < SEGMENT; j++)
-        if (segment + j < splits.count) loaded[j] = from[(i64)j * PARTIAL];
+        if (segment + j < splits.count) loaded[j] = from[j * VALUES];
 #pragma unroll
       for (int j = 0; j < SEGMENT; j++)
         if (segment + j < splits.count) sum = fmaf(number_of(loaded[j]), s.weights[h][segment + j], sum);

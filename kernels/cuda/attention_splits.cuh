@@ -13,7 +13,7 @@
 #define MAX_SPLITS 64
 #define SEGMENT 4                 // splits that are summed first
 #define VALUES (QUERIES * HEAD_DIM)
-#define PARTIAL (VALUES + 2 * QUERIES)  // numbers of a split: values, largest scores, sums
+#define PARTIAL (VALUES + 2 * QUERIES)  // numbers of a split: values; largest scores and sums, which lie by query
 // Items of a thread: a number of the result and a segment. Most are there where 2 splits share the numbers.
 #define ITEMS ((VALUES / 2 + THREADS - 1) / THREADS)
 #define QUERY_STRIDE (HEAD_DIM + 8)   // float16; keeps the rows in different banks
@@ -85,47 +85,85 @@ __device__ __forceinline__ u64 load_tagged(const u64* p) {
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(p) : "memory");
   return both;
 }
+__device__ __forceinline__ void load_tagged(u64& first, u64& second, const u64* p) {  // 16-byte aligned
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0,%1}, [%2];" : "=l"(first), "=l"(second) : "l"(p) : "memory");
+}
 __device__ __forceinline__ bool is_there(u64 both, u32 tag) { return (u32)(both >> 32) == tag; }
 __device__ __forceinline__ float number_of(u64 both) { return __int_as_float((int)(u32)both); }
 
-// Combines the warps' findings of query h, in their order: into the result where there are no other splits, else into
-// the partial one of this split.
-__device__ __forceinline__ void combine_warps(const Shared& s, float* out, u64* partial, u32 tag, int h, int lane) {
-  float top = -INFINITY_F, sum = 0.0f, by[WARPS];
-#pragma unroll
-  for (int w = 0; w < WARPS; w++) top = fmaxf(top, s.top[w][h]);
-#pragma unroll
-  for (int w = 0; w < WARPS; w++) {
-    by[w] = exp2_fast(s.top[w][h] - top);
-    sum += s.sum[w][h] * by[w];
+// What the splits of a row, eight query heads of a KV head, leave to each other: the values of each split, then for each
+// query the largest score and the sum of all splits side by side, since whoever wants one wants all.
+struct Partials {
+  u64* values;
+  int most;
+
+  __device__ __forceinline__ void set(const AttentionDecodeArguments& a, i64 place) {
+    most = a.most, values = a.partials + place * most * PARTIAL;
   }
-  if (partial && lane < 2) store_tagged(partial + VALUES + lane * QUERIES + h, lane ? sum : top, tag);
-  const float last = reciprocal(sum);
-#pragma unroll
-  for (int d = lane; d < HEAD_DIM; d += WARP) {
-    float total = 0.0f;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++)
-      if (s.top[w][h] != -INFINITY_F) total += s.output[w][h][d] * by[w];
-    if (partial) store_tagged(partial + h * HEAD_DIM + d, total, tag);
-    else out[d] = total * last;
+  __device__ __forceinline__ u64* of_split(int split) const { return values + (i64)split * VALUES; }
+  __device__ __forceinline__ u64* stats(int h, int split) const {
+    return values + (i64)most * VALUES + (h * most + split) * 2;
   }
-}
+};
+
+// Combines the warps' findings of two queries, in their order: into the result where there are no other splits, else into
+// what this split leaves to the others. Both at once, for nothing is loaded behind a store.
+struct WarpsCombined {
+  float top[QUERIES / WARPS], sum[QUERIES / WARPS], values[QUERIES / WARPS][(HEAD_DIM + WARP - 1) / WARP];
+
+  __device__ __forceinline__ void set(const Shared& s, const Place& p) {
+#pragma unroll
+    for (int n = 0; n < QUERIES / WARPS; n++) {
+      const int h = p.warp + WARPS * n;
+      float by[WARPS];
+      top[n] = -INFINITY_F, sum[n] = 0.0f;
+#pragma unroll
+      for (int w = 0; w < WARPS; w++) top[n] = fmaxf(top[n], s.top[w][h]);
+#pragma unroll
+      for (int w = 0; w < WARPS; w++) {
+        by[w] = exp2_fast(s.top[w][h] - top[n]);
+        sum[n] += s.sum[w][h] * by[w];
+      }
+#pragma unroll
+      for (int d = p.lane; d < HEAD_DIM; d += WARP) {
+        float total = 0.0f;
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) total = fmaf(s.output[w][h][d], by[w], total);
+        values[n][d / WARP] = total;
+      }
+    }
+  }
+  __device__ __forceinline__ void write(float* out, const Place& p) const {
+#pragma unroll
+    for (int n = 0; n < QUERIES / WARPS; n++) {
+      const int h = p.warp + WARPS * n;
+      if (h >= p.heads) break;
+      const float last = reciprocal(sum[n]);
+#pragma unroll
+      for (int d = p.lane; d < HEAD_DIM; d += WARP) out[h * HEAD_DIM + d] = values[n][d / WARP] * last;
+    }
+  }
+  __device__ __forceinline__ void leave(const Partials& partials, int split, u32 tag, const Place& p) const {
+#pragma unroll
+    for (int n = 0; n < QUERIES / WARPS; n++) {
+      const int h = p.warp + WARPS * n;
+      if (h >= p.heads) break;
+      if (p.lane < 2) store_tagged(partials.stats(h, split) + p.lane, p.lane ? sum[n] : top[n], tag);
+#pragma unroll
+      for (int d = p.lane; d < HEAD_DIM; d += WARP)
+        store_tagged(partials.of_split(split) + h * HEAD_DIM + d, values[n][d / WARP], tag);
+    }
+  }
+};
 
 // The largest scores and sums of all splits of a query: a lane has splits lane and lane + 32.
 struct SplitStats {
   u64 top[2], sum[2];
 
-  __device__ __forceinline__ static const u64* at(const u64* partials, int split, int h) {
-    return partials + (i64)split * PARTIAL + VALUES + h;
-  }
-  __device__ __forceinline__ void load(const u64* partials, int splits, int h, int lane) {
+  __device__ __forceinline__ void load(const Partials& partials, int splits, int h, int lane) {
 #pragma unroll
     for (int i = 0; i < 2; i++)
-      if (lane + WARP * i < splits) {
-        top[i] = load_tagged(at(partials, lane + WARP * i, h));
-        sum[i] = load_tagged(at(partials, lane + WARP * i, h) + QUERIES);
-      }
+      if (lane + WARP * i < splits) load_tagged(top[i], sum[i], partials.stats(h, lane + WARP * i));
   }
   __device__ __forceinline__ bool is_complete(u32 tag, int splits, int lane) const {
     bool all = true;
@@ -165,15 +203,15 @@ struct Share {
     first = split * most, size = min(most, numbers - first);
     segments = (splits + SEGMENT - 1) / SEGMENT;
   }
-  __device__ __forceinline__ void load(const u64* partials, u32 tag) {
+  __device__ __forceinline__ void load(const Partials& partials, u32 tag) {
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
       const u32 item = threadIdx.x + k * THREADS, segment = item / (u32)size;
-      const u64* from = partials + (i64)(segment * SEGMENT) * PARTIAL + first + item % (u32)size;
+      const u64* from = partials.of_split(segment * SEGMENT) + first + item % (u32)size;
 #pragma unroll
       for (int j = 0; j < SEGMENT; j++) {
         loaded[k][j] = (u64)tag << 32;  // there, and zero
-        if ((int)segment * SEGMENT + j < splits) loaded[k][j] = load_tagged(from + j * PARTIAL);
+        if ((int)segment * SEGMENT + j < splits) loaded[k][j] = load_tagged(from + j * VALUES);
       }
     }
   }
@@ -205,35 +243,34 @@ struct Share {
 __device__ __forceinline__ void add_segments(const Shared& s, float* out, const Share& share) {
 #pragma unroll 1
   for (int i = threadIdx.x; i < share.size; i += THREADS) {
-    float total = s.segments[i];
-#pragma unroll 1
-    for (int segment = 1; segment < share.segments; segment++) total += s.segments[segment * share.size + i];
+    float total = 0.0f;
+#pragma unroll
+    for (int segment = 0; segment < MAX_SPLITS / SEGMENT; segment++)
+      if (segment < share.segments) total += s.segments[segment * share.size + i];
     out[share.first + i] = total * s.last[(share.first + i) / HEAD_DIM];
   }
 }
 
 // Combines this split's share of the result over all splits, in their order, as they come in.
-__device__ __forceinline__ void combine_share(Shared& s, float* out, const u64* partials, u32 tag, int split,
+__device__ __forceinline__ void combine_share(Shared& s, float* out, const Partials& partials, u32 tag, int split,
                                               int splits, const Place& p) {
   Share share;
-  SplitStats stats[QUERIES / WARPS];
   share.set(split, splits, p.heads * HEAD_DIM);
+  if (share.size <= 0) return;
+  // Each warp weighs the splits for one query: no share touches more than WARPS, being at most half of all numbers.
+  const int h = share.first / HEAD_DIM + p.warp;
+  const bool weighs = h <= (share.first + share.size - 1) / HEAD_DIM;
+  SplitStats stats;
   bool all;
   do {
-    if (share.size > 0) share.load(partials, tag);
-#pragma unroll
-    for (int n = 0; n < QUERIES / WARPS; n++)
-      stats[n].load(partials, splits, min(p.warp + WARPS * n, p.heads - 1), p.lane);
-    all = share.size <= 0 || share.is_complete(tag);
-#pragma unroll
-    for (int n = 0; n < QUERIES / WARPS; n++) all &= stats[n].is_complete(tag, splits, p.lane);
+    share.load(partials, tag);
+    if (weighs) stats.load(partials, splits, h, p.lane);
+    all = share.is_complete(tag) && (!weighs || stats.is_complete(tag, splits, p.lane));
   } while (!all);
   __syncwarp();
-#pragma unroll
-  for (int n = 0; n < QUERIES / WARPS; n++)
-    if (p.warp + WARPS * n < p.heads) stats[n].weigh(s, splits, p.warp + WARPS * n, p.lane);
+  if (weighs) stats.weigh(s, splits, h, p.lane);
   __syncthreads();
-  if (share.size > 0) share.add(s, out);
+  share.add(s, out);
   if (share.segments == 1) return;
   __syncthreads();
   add_segments(s, out, share);
