@@ -17,7 +17,7 @@ from app.paths import assets_dir
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 UI_LANGUAGES = ("en", "zh")
-_CATALOGS = {"zh": "deskinfer_zh_CN.ts"}
+_SUFFIXES = {"zh": "_zh_CN.ts"}
 
 
 def placeholders(text: str) -> set[str]:
@@ -76,6 +76,31 @@ def read_catalog(path: Path) -> dict[str, str]:
     return catalog
 
 
+def read_catalogs(language: str, directory: Path | None = None) -> dict[str, str]:
+    """Reads all catalogs of a language, one for each room of the app, into one {source: translation}.
+
+    Args:
+        language: one that the windows speak; English has no catalog and gives {}.
+        directory: where the .ts files lie; the app's own by default.
+
+    Raises:
+        CatalogError: there is none, one is broken, or two translate one source differently.
+    """
+    suffix = _SUFFIXES.get(language)
+    if suffix is None:
+        return {}
+    folder = directory or assets_dir("translations")
+    paths = sorted(folder.glob(f"*{suffix}"))
+    if not paths:
+        raise CatalogError(f"{folder / f'deskinfer{suffix}'}: the file is missing")
+    merged: dict[str, str] = {}
+    for path in paths:
+        for source, translation in read_catalog(path).items():
+            if merged.setdefault(source, translation) != translation:
+                raise CatalogError(f"{path}: {source!r} has another translation elsewhere. Keep one.")
+    return merged
+
+
 def system_ui_language() -> str:
     """The language of the windows for "auto": "zh" where the system speaks Chinese, else "en"."""
     return ui_language_of(system_locale())
@@ -113,8 +138,7 @@ class Translator:
         """
         chosen = system_ui_language() if language == "auto" else language
         self.language = chosen if chosen in UI_LANGUAGES else "en"
-        name = _CATALOGS.get(self.language)
-        self._catalog = read_catalog((directory or assets_dir("translations")) / name) if name else {}
+        self._catalog = read_catalogs(self.language, directory)
 
     def tr(self, text: str | UserText, /, **values: object) -> str:
         """The text in this language, English where it is not translated; {name} is filled from `values`."""

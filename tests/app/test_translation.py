@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import app
-from app.paths import assets_dir
 from app.translation import (
     CatalogError,
     Translator,
     UserText,
     placeholders,
     read_catalog,
+    read_catalogs,
     system_locale,
     system_ui_language,
     ui_language_of,
@@ -144,6 +144,17 @@ def test_one_source_has_one_translation(directory: Path) -> None:
         read_catalog(path)
 
 
+def test_each_room_may_have_a_catalog_of_its_own(directory: Path) -> None:
+    other = CATALOG.replace("Hello {name}", "Bye {name}").replace("，你好", "，再见").replace("该文件", "文件")
+    (directory / "chat_zh_CN.ts").write_text(other.replace("the file", "a chat's file"), encoding="utf-8")
+    chinese = Translator("zh", directory)
+    assert chinese.tr("Hello {name}", name="Li") == "Li，你好"
+    assert chinese.tr("Bye {name}", name="Li") == "Li，再见"
+    (directory / "chat_zh_CN.ts").write_text(other, encoding="utf-8")
+    with pytest.raises(CatalogError, match=r"'the file' has another translation"):
+        Translator("zh", directory)
+
+
 def _sources_in(tree: ast.AST) -> Iterator[str]:
     """The source texts of tr("..."), self._tr("..."), UserText("...") and of both arms of a condition in them."""
     for node in ast.walk(tree):
@@ -172,7 +183,7 @@ def test_the_collector_sees_every_way_of_marking() -> None:
 
 
 def test_every_text_of_the_app_is_translated_into_chinese() -> None:
-    catalog = read_catalog(assets_dir("translations") / "deskinfer_zh_CN.ts")
+    catalog = read_catalogs("zh")
     used = used_sources()
     missing = [
         f"<!-- {file} --><message><source>{escape(source)}</source><translation></translation></message>"
@@ -184,11 +195,11 @@ def test_every_text_of_the_app_is_translated_into_chinese() -> None:
 
 
 def test_every_translation_has_the_placeholders_of_its_source() -> None:
-    catalog = read_catalog(assets_dir("translations") / "deskinfer_zh_CN.ts")
+    catalog = read_catalogs("zh")
     wrong = [source for source, text in catalog.items() if placeholders(source) != placeholders(text)]
     assert wrong == []
 
 
 def test_the_catalog_holds_nothing_that_the_app_does_not_say() -> None:
-    catalog = read_catalog(assets_dir("translations") / "deskinfer_zh_CN.ts")
+    catalog = read_catalogs("zh")
     assert sorted(set(catalog) - set(used_sources())) == []

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.paths import assets_dir
-from app.translation import placeholders, read_catalog
+from app.translation import placeholders, read_catalogs
 
 CALLS = {"tr", "_tr", "UserText"}
 
@@ -25,7 +24,7 @@ def _texts(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def catalog() -> dict[str, str]:
-    return read_catalog(assets_dir("translations") / "deskinfer_zh_CN.ts")
+    return read_catalogs("zh")
 
 
 def test_every_text_of_the_windows_is_translated(project_root: Path, catalog: dict[str, str]):
