@@ -11,6 +11,7 @@ from inference.request import (
     FailedEvent,
     FinishReason,
     GenerationRequest,
+    Grammar,
     Message,
     PrefillEvent,
     Priority,
@@ -31,6 +32,7 @@ def request_to_json(request: GenerationRequest) -> Json:
         "sampling": dataclasses.asdict(request.sampling),
         "priority": request.priority.name,
         "request_id": request.request_id,
+        "grammar": None if request.grammar is None else dataclasses.asdict(request.grammar),
     }
 
 
@@ -45,8 +47,13 @@ def request_from_json(data: Json) -> GenerationRequest:
         messages = tuple(_message(item) for item in data["messages"])
         sampling = dict(data["sampling"])
         sampling["stop"] = tuple(_text(item) for item in sampling.get("stop", ()))
+        grammar = data.get("grammar")
         return GenerationRequest(
-            messages, SamplingParams(**sampling), Priority[data["priority"]], _text(data["request_id"])
+            messages,
+            SamplingParams(**sampling),
+            Priority[data["priority"]],
+            _text(data["request_id"]),
+            None if grammar is None else Grammar(grammar["kind"], _text(grammar["text"])),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"This is no request: {error!r}. Use the same version of the app on both sides.") from error

@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 import uuid
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from inference.errors import InferenceError, InvalidRequestError
 
 Role = Literal["system", "user", "assistant"]
 FinishReason = Literal["stop", "length", "cancelled"]
+GrammarKind = Literal["json_schema", "regex", "lark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,23 @@ class SamplingParams:
         _check(all(self.stop) and len(self.stop) <= 16, "stop", self.stop, "at most 16 strings, none empty")
 
 
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What an answer must be, from its first character to its last.
+
+    Attributes:
+        text: a JSON schema as JSON, a regular expression, or a grammar in Lark's notation.
+    """
+
+    kind: GrammarKind
+    text: str
+
+    def __post_init__(self) -> None:
+        kinds = get_args(GrammarKind)
+        _check(self.kind in kinds, "the grammar's kind", self.kind, f"one of {', '.join(kinds)}")
+        _check(bool(self.text.strip()), "the grammar", self.text, "more than white space")
+
+
 def new_request_id() -> str:
     """A fresh id, unique across processes."""
     return uuid.uuid4().hex
@@ -85,12 +103,17 @@ def new_request_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One answer to be generated. The worker answers with events that carry `request_id`."""
+    """One answer to be generated. The worker answers with events that carry `request_id`.
+
+    Attributes:
+        grammar: holds the answer to a form; it may still end early, by `max_new_tokens` or a stop string.
+    """
 
     messages: tuple[Message, ...]
     sampling: SamplingParams = field(default_factory=SamplingParams)
     priority: Priority = Priority.CHAT
     request_id: str = field(default_factory=new_request_id)
+    grammar: Grammar | None = None
 
     def __post_init__(self) -> None:
         _check(len(self.messages) > 0, "messages", self.messages, "at least one message")
@@ -183,6 +206,48 @@ class ModelEvent:
     model: str = ""
     progress: float = 0.0
     error: InferenceError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlan:
+    """What loading a model would take, computed before anything is allocated. Sizes in bytes.
+
+    Attributes:
+        context_tokens: that the plan is for, in whole pages and at most what the model was trained for.
+        available_bytes: free now, and what leaves with the resident model.
+        largest_context_tokens: the largest context that would fit; 0 where none would.
+        reserve_bytes: needed beside.
+        freed_bytes: the part of `available_bytes` that the resident model still holds.
+        trained_context_tokens: the longest context that the model knows.
+        device: what would hold it: "cpu", or a GPU.
+        fallback_reason: why it would not run on the GPU, "" where it would or there is none.
+        cure: why it does not fit and what would help, in English; "" where it fits.
+    """
+
+    model: str
+    backend: str
+    context_tokens: int
+    weight_bytes: int
+    kv_bytes: int
+    workspace_bytes: int
+    available_bytes: int
+    largest_context_tokens: int
+    reserve_bytes: int = 0
+    freed_bytes: int = 0
+    trained_context_tokens: int = 0
+    device: str = "cpu"
+    fallback_reason: str = ""
+    cure: str = ""
+
+    @property
+    def needed_bytes(self) -> int:
+        """All of it."""
+        return self.weight_bytes + self.kv_bytes + self.workspace_bytes + self.reserve_bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether a load would be let in."""
+        return self.needed_bytes <= self.available_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from inference.request import (
     DoneEvent,
     FailedEvent,
     GenerationRequest,
+    Grammar,
     Message,
     PrefillEvent,
     Priority,
@@ -36,7 +37,10 @@ _sampling = st.builds(
     max_new_tokens=st.none() | st.integers(1, 10_000),
     stop=st.lists(_text.filter(bool), max_size=3).map(tuple),
 )
-_requests = st.builds(GenerationRequest, _messages.map(tuple), _sampling, st.sampled_from(Priority), _text)
+_grammars = st.builds(Grammar, st.sampled_from(["json_schema", "regex", "lark"]), _text.filter(str.strip))
+_requests = st.builds(
+    GenerationRequest, _messages.map(tuple), _sampling, st.sampled_from(Priority), _text, st.none() | _grammars
+)
 
 
 def through_json(data: dict[str, Any]) -> dict[str, Any]:
