@@ -8,9 +8,11 @@ import re
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+from inference.engine.options import EngineOptions
 from inference.errors import EngineStoppedError, InferenceError
 from inference.request import (
     DoneEvent,
@@ -19,6 +21,7 @@ from inference.request import (
     FinishReason,
     GenerationRequest,
     ModelEvent,
+    ModelPlan,
     ModelState,
     PrefillEvent,
     Priority,
@@ -29,6 +32,7 @@ from inference.request import (
 
 RequestListener = Callable[[RequestEvent], None]
 ModelListener = Callable[[ModelEvent], None]
+PlanListener = Callable[[ModelPlan | InferenceError], None]
 
 
 class EngineClient(Protocol):
@@ -48,6 +52,19 @@ class EngineClient(Protocol):
 
     def unload(self) -> None:
         """Gives the memory back; running requests are cancelled."""
+        ...
+
+    def set_options(self, options: EngineOptions) -> None:
+        """Holds from the next load on, which loads the same model anew; what is resident stays as it is until then."""
+        ...
+
+    def plan(self, model: str, context_tokens: int | None, listener: PlanListener) -> None:
+        """Tells what loading a model would take, counting what the resident one frees; loads nothing.
+
+        Args:
+            context_tokens: None is the context of the options.
+            listener: gets the plan, which may say that it does not fit; or why the model cannot be opened.
+        """
         ...
 
     def listen(self, listener: ModelListener) -> Callable[[], None]:
@@ -105,6 +122,8 @@ class FakeClient:
         submitted: every request so far.
         cancelled: every id that was cancelled so far, unknown ones too.
         load_error: set it to make the next loads fail.
+        plans: what `plan` tells, by model; others need nothing and fit.
+        options: the last that were set, None before.
     """
 
     def __init__(self, *answers: ScriptedAnswer, model: str = "fake") -> None:
@@ -112,6 +131,8 @@ class FakeClient:
         self.submitted: list[GenerationRequest] = []
         self.cancelled: list[str] = []
         self.load_error: InferenceError | None = None
+        self.plans: dict[str, ModelPlan | InferenceError] = {}
+        self.options: EngineOptions | None = None
         self._answers = list(answers)
         self._default_model = model
         self._queues: dict[str, deque[RequestEvent]] = {}
@@ -119,6 +140,7 @@ class FakeClient:
         self._priorities: dict[str, Priority] = {}
         self._model_events: deque[ModelEvent] = deque()
         self._model_listeners: list[ModelListener] = []
+        self._plan_answers: deque[Callable[[], None]] = deque()
         self._state = ModelEvent(ModelState.EMPTY)
         self._closed = False
         self._lock = threading.RLock()
@@ -164,6 +186,21 @@ class FakeClient:
                 self.cancel(request_id)
             self._model_events.append(ModelEvent(ModelState.EMPTY))
 
+    def set_options(self, options: EngineOptions) -> None:
+        """Notes them."""
+        with self._lock:
+            self._check_open()
+            self.options = options
+
+    def plan(self, model: str, context_tokens: int | None, listener: PlanListener) -> None:
+        """Tells what `plans` says, with the context that was asked for."""
+        with self._lock:
+            self._check_open()
+            answer = self.plans.get(model, ModelPlan(model, "fake", 4096, 0, 0, 0, 0, 32768))
+            if isinstance(answer, ModelPlan):
+                answer = replace(answer, context_tokens=context_tokens or answer.context_tokens)
+            self._plan_answers.append(partial(listener, answer))
+
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """Adds a model listener; the result removes it."""
         self._model_listeners.append(listener)
@@ -198,6 +235,8 @@ class FakeClient:
                 if isinstance(request_event, (DoneEvent, FailedEvent)):
                     for table in (self._queues, self._listeners, self._priorities):
                         table.pop(request_id)
+            elif self._plan_answers:
+                deliveries = [self._plan_answers.popleft()]
             else:
                 return False
         for deliver in deliveries:

@@ -60,6 +60,9 @@ class Residency:
     Args:
         plan: opens a model and checks that it fits, given the bytes that the resident one will give back, and where.
         notify: gets every change.
+
+    Attributes:
+        is_outdated: the options have changed since the last plan (see `outdate`).
     """
 
     def __init__(
@@ -70,6 +73,11 @@ class Residency:
         self.engine: Engine | None = None
         self.model = ""
         self.state = ModelState.EMPTY
+        self.is_outdated = False
+
+    def outdate(self) -> None:
+        """What was planned so far was planned under other options: the next load of the same model loads it anew."""
+        self.is_outdated = True
 
     def load(self, model: str, should_stop: Callable[[], bool], before_unload: Callable[[], None]) -> None:
         """Makes `model` the resident one; nothing but a READY event where it is already.
@@ -83,10 +91,11 @@ class Residency:
         Raises:
             InferenceError: refused, and what was resident still is; or failed on the way, and nothing is.
         """
-        if self.engine is not None and self.model == model:
+        if self.engine is not None and self.model == model and not self.is_outdated:
             self._enter(ModelState.READY, model, progress=1.0)
             return
         planned = self._plan_or_refuse(model)
+        self.is_outdated = False
         if self.engine is not None:
             before_unload()
             self._drop()
@@ -104,6 +113,12 @@ class Residency:
         self._lock.release()
         self._enter(ModelState.EMPTY, "")
 
+    @property
+    def freed(self) -> tuple[int, str]:
+        """Bytes that the resident model would give back, and of which device."""
+        memory = self._memory
+        return (0, "cpu") if memory is None else (memory.total_bytes - memory.reserve_bytes, memory.device)
+
     def fail(self, model: str, error: InferenceError) -> None:
         """After a failure of `load` that nobody foresaw: what was not touched stays, else nothing is resident."""
         if self.state is ModelState.READY:
@@ -113,14 +128,12 @@ class Residency:
             self._fail(model, error)
 
     def _plan_or_refuse(self, model: str) -> Loadable:
-        memory = self._memory
-        freed = 0 if memory is None else memory.total_bytes - memory.reserve_bytes
         if self.engine is None:
             self._enter(ModelState.LOADING, model)
         try:
             if self.engine is None:
                 self._lock.acquire(model)
-            return self._plan(model, freed, "cpu" if memory is None else memory.device)
+            return self._plan(model, *self.freed)
         except InferenceError as error:
             if self.engine is None:
                 self._fail(model, error)

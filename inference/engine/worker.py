@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from inference.engine.options import EngineOptions
+from inference.engine.plan_queue import PlanListener, PlanQueue
 from inference.errors import DeviceFailedError, EngineStoppedError, InferenceError, InvalidRequestError
 from inference.request import (
     DoneEvent,
@@ -50,16 +51,20 @@ class _Pending:
     submitted_at: float
 
 
-def open_residency(options: EngineOptions, notify: Callable[[ModelEvent], None]) -> Residency:
-    """The residency of the real loader. Imports it, so call it on the thread that is to pay for that."""
+def open_residency(options: Callable[[], EngineOptions], notify: Callable[[ModelEvent], None]) -> Residency:
+    """The residency of the real loader. Imports it, so call it on the thread that is to pay for that.
+
+    Args:
+        options: asked at every plan.
+    """
     from inference.engine.device_lock import DeviceLocks, default_lock_dir
     from inference.engine.loader import PlannedModel
     from inference.engine.residency import Residency
 
     def plan(name: str, freed_bytes: int, freed_device: str) -> PlannedModel:
-        return PlannedModel(name, options, freed_bytes, freed_device)
+        return PlannedModel(name, options(), freed_bytes, freed_device)
 
-    return Residency(plan, DeviceLocks(options.lock_dir or default_lock_dir()), notify)
+    return Residency(plan, DeviceLocks(options().lock_dir or default_lock_dir()), notify)
 
 
 class Worker:
@@ -74,7 +79,7 @@ class Worker:
         self,
         options: EngineOptions,
         default_model: str | Callable[[], str],
-        residency: Callable[[EngineOptions, Callable[[ModelEvent], None]], Residency] = open_residency,
+        residency: Callable[[Callable[[], EngineOptions], Callable[[ModelEvent], None]], Residency] = open_residency,
     ) -> None:
         self._options, self._default_model, self._open_residency = options, default_model, residency
         self._lock = threading.Lock()
@@ -88,6 +93,7 @@ class Worker:
         self._residency: Residency | None = None
         self._pending: dict[str, _Pending] = {}
         self._listeners: dict[str, RequestListener] = {}
+        self._plans = PlanQueue()
         self._target: str | None = None
         self._loading = ""
         self._admitting = ""
@@ -117,6 +123,14 @@ class Worker:
     def unload(self) -> None:
         """Gives the memory back; running requests are cancelled."""
         self._send(self._take_unload, urgent=True)
+
+    def set_options(self, options: EngineOptions) -> None:
+        """Holds from the next load on, which loads the same model anew; what is resident stays as it is until then."""
+        self._send(partial(self._take_options, options), urgent=True)
+
+    def plan(self, model: str, context_tokens: int | None, listener: PlanListener) -> None:
+        """Tells what loading a model would take, counting what the resident one frees; loads nothing."""
+        self._send(partial(self._plans.put, model, context_tokens, listener))
 
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """Adds a model listener; the result removes it."""
@@ -182,10 +196,18 @@ class Worker:
             if done is not None:
                 self._deliver(done)
 
+    def _take_options(self, options: EngineOptions) -> None:
+        if options != self._options:
+            self._options = options
+            if self._residency is not None:
+                self._residency.outdate()
+
     def _take_target(self, model: str) -> None:
-        # The model that is being loaded is not loaded again, however often that is asked for.
-        self._target = None if model == self._loading else model
-        self._stopping_load = self._loading not in ("", model)
+        # The model that is being loaded is not loaded again, however often that is asked for, but for new options.
+        outdated = self._residency is not None and self._residency.is_outdated
+        is_under_way = model == self._loading and not outdated
+        self._target = None if is_under_way else model
+        self._stopping_load = bool(self._loading) and not is_under_way
 
     def _take_unload(self) -> None:
         self._target = None
@@ -211,6 +233,7 @@ class Worker:
                 self._follow_target()
                 self._admit()
                 self._step()
+                self._answer_plan()
             except Exception as error:  # noqa: BLE001 - whatever a request meets, the thread goes on for the others
                 self._recover(error)
             self._read()
@@ -218,7 +241,8 @@ class Worker:
 
     def _has_work(self) -> bool:
         engine = self._engine
-        return bool(self._pending) or self._target is not None or (engine is not None and engine.has_work)
+        has_requests = bool(self._pending) or (engine is not None and engine.has_work)
+        return has_requests or self._target is not None or bool(self._plans)
 
     def _follow_target(self) -> None:
         """Loads what is asked for, or the default model where a request waits for one."""
@@ -244,7 +268,7 @@ class Worker:
         self._loading, self._target, self._stopping_load = model, None, False
         try:
             if self._residency is None:
-                self._residency = self._open_residency(self._options, self._notify)
+                self._residency = self._open_residency(lambda: self._options, self._notify)
             self._residency.load(model, self._should_stop_loading, self._cancel_running)
         finally:
             self._loading = ""
@@ -282,6 +306,11 @@ class Worker:
         for event in events:
             self._deliver(event)
 
+    def _answer_plan(self) -> None:
+        if self._plans and not self._ending:
+            freed = (0, "cpu") if self._residency is None else self._residency.freed
+            self._call(*self._plans.answer(self._options, freed))
+
     def _recover(self, error: Exception) -> None:
         """Fails the requests that the error concerns: the one being let in, else those of the step."""
         _log_error("The engine", error)
@@ -296,6 +325,8 @@ class Worker:
     def _end(self) -> None:
         self._take_commands(wait=False)
         self._cancel_all()
+        for listener, answer in self._plans.drop(EngineStoppedError("The engine has been closed.")):
+            self._call(listener, answer)
         if self._residency is not None and self._engine is not None:
             self._residency.unload()
         self._read()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.engine_client import EngineClient, FakeClient, ScriptedAnswer
+from inference.engine.options import EngineOptions
 from inference.errors import EngineStoppedError, OutOfMemoryError
 from inference.request import (
     DoneEvent,
@@ -34,6 +35,13 @@ def ready(*answers: ScriptedAnswer) -> FakeClient:
 def test_it_is_an_engine_client() -> None:
     client: EngineClient = FakeClient()
     assert client.reading().state is ModelState.EMPTY
+
+
+def test_it_notes_the_options() -> None:
+    client = FakeClient()
+    assert client.options is None
+    client.set_options(EngineOptions(threads=3))
+    assert client.options == EngineOptions(threads=3)
 
 
 def test_nothing_is_delivered_before_the_test_says_so() -> None:

@@ -143,6 +143,20 @@ def test_four_loads_of_one_model_load_once(machine: Machine) -> None:
     machine.check(READY, "a", ["a"])
 
 
+def test_an_outdated_model_is_loaded_anew_and_a_refusal_leaves_it(machine: Machine) -> None:
+    machine.load("a")
+    machine.residency.outdate()
+    machine.sizes["a"] = 101
+    with pytest.raises(OutOfMemoryError):
+        machine.load("a")
+    machine.sizes["a"] = 60
+    machine.check(READY, "a", ["a"])
+    machine.sizes["a"] = 80
+    machine.load("a")
+    machine.load("a")
+    machine.check(READY, "a", ["a", "a"])
+
+
 def test_another_model_takes_the_place_of_the_first(machine: Machine) -> None:
     machine.load("a")
     machine.states()

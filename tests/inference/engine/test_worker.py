@@ -408,7 +408,7 @@ class StubPlan:
 
 
 def stub_worker(plan: StubPlan, lock_dir: Path) -> Worker:
-    def residency(options: EngineOptions, notify: Callable[[ModelEvent], None]) -> Residency:
+    def residency(options: Callable[[], EngineOptions], notify: Callable[[ModelEvent], None]) -> Residency:
         return Residency(lambda name, freed, device: plan, DeviceLocks(lock_dir), notify)
 
     return Worker(EngineOptions(), "stub", residency)
@@ -592,3 +592,36 @@ def test_an_idle_worker_takes_no_processor_time(worker: Worker) -> None:
     before = time.process_time()
     time.sleep(0.5)
     assert time.process_time() - before < 0.05
+
+
+def test_new_options_hold_from_the_next_load_on_which_loads_the_same_model_anew(worker: Worker, tiny: str) -> None:
+    loaded: queue.SimpleQueue[ModelEvent] = queue.SimpleQueue()
+    worker.listen(lambda event: loaded.put(event) if event.state is ModelState.READY else None)
+    worker.load(tiny)
+    loaded.get(timeout=30)
+    before = worker.reading().context_tokens
+    options = dataclasses.replace(worker._options, context_tokens=before // 2)
+    worker.set_options(options)
+    answer = Answer()
+    worker.submit(ask("hello", max_new_tokens=1), answer)
+    assert isinstance(answer.end(), DoneEvent)
+    assert worker.reading().context_tokens == before
+    worker.load(tiny)
+    loaded.get(timeout=30)
+    wait_until(lambda: worker.reading().context_tokens == before // 2)
+
+
+def test_options_that_are_the_same_load_nothing_anew(options: EngineOptions, tmp_path: Path) -> None:
+    plan = StubPlan(StubEngine(lambda should_stop: None))
+    worker = stub_worker(plan, tmp_path)
+    ready: queue.SimpleQueue[ModelEvent] = queue.SimpleQueue()
+    worker.listen(ready.put)
+    try:
+        worker.load("stub")
+        while ready.get(timeout=10).state is not ModelState.READY:
+            pass
+        worker.set_options(EngineOptions())
+        worker.load("stub")
+        assert ready.get(timeout=10).state is ModelState.READY
+    finally:
+        worker.close()
