@@ -14,7 +14,7 @@ from inference.backends.cuda_presence import has_nvidia_gpu
 from inference.engine.decoder import EMBEDDING, HEAD, Decoder, load_weights
 from inference.engine.engine import Engine, EngineSizes
 from inference.engine.host_memory import available_bytes
-from inference.engine.memory_plan import RESERVE_BYTES, MemoryPlan, plan_memory
+from inference.engine.memory_plan import RESERVE_BYTES, MemoryEstimate, estimate_memory
 from inference.engine.options import DEFAULT_CONTEXT_TOKENS, EngineOptions
 from inference.engine.runner import HostRunner, Runner
 from inference.errors import BackendUnavailableError, OutOfMemoryError
@@ -23,6 +23,7 @@ from inference.formats.model_source import ModelSource
 from inference.formats.model_store import ModelStore
 from inference.formats.random_model import PREFIX, RandomModel
 from inference.models.rope import inv_freq
+from inference.request import ModelPlan
 from inference.text.tokenizer import Tokenizer
 
 MAX_RUNNING = 8
@@ -122,7 +123,8 @@ class PlannedModel:
         self._backend, self.fallback_reason = chosen.backend, chosen.fallback_reason
         on_gpu = chosen.backend.device != "cpu"
         try:
-            self.memory = self._plan(chosen.backend, freed_bytes if chosen.backend.device == freed_device else 0)
+            freed = freed_bytes if chosen.backend.device == freed_device else 0
+            self.memory = _estimate(self._source, chosen.backend, self._options, freed).checked()
         except (OutOfMemoryError, BackendUnavailableError) as error:
             if not on_gpu or self._options.backend != "auto":
                 raise
@@ -130,24 +132,6 @@ class PlannedModel:
             self._backend = None
             reason = error.reason if isinstance(error, BackendUnavailableError) else str(error)
             self._choose(host_backend(self._options, reason), freed_bytes, freed_device)
-
-    def _plan(self, backend: Backend, freed_bytes: int) -> MemoryPlan:
-        source, memory = self._source, backend.device_memory(freed_bytes)
-        return plan_memory(
-            source.spec,
-            backend.planned_model_bytes(
-                source.spec, {name: source.tensor_kind(name) for name in _used_tensors(source)}
-            ),
-            backend,
-            free_bytes=available_bytes() + freed_bytes if memory is None else memory.free_bytes,
-            reserve_bytes=RESERVE_BYTES if memory is None else memory.reserve_bytes,
-            default_context=DEFAULT_CONTEXT_TOKENS,
-            context_tokens=self._options.context_tokens,
-            max_batch_tokens=self._prefill_chunk(backend) + MAX_RUNNING,
-        )
-
-    def _prefill_chunk(self, backend: Backend) -> int:
-        return self._options.prefill_chunk or backend.prefill_chunk
 
     @property
     def device(self) -> str:
@@ -169,7 +153,7 @@ class PlannedModel:
         """
         backend, plan, spec = self._backend, self.memory, self._source.spec
         assert backend is not None, "a model is loaded once, and not after it was closed"
-        prefill_chunk = self._prefill_chunk(backend)
+        prefill_chunk = _prefill_chunk(backend, self._options)
         try:
             backend.begin_load(spec, plan.weight_bytes)
             decoder = Decoder(spec, backend, load_weights(self._source, backend, on_progress, should_stop))
@@ -200,6 +184,89 @@ class PlannedModel:
         if self._backend is not None:
             self._backend.close()
             self._backend = None
+
+
+def plan_model(name: str, options: EngineOptions, freed_bytes: int = 0, freed_device: str = "cpu") -> ModelPlan:
+    """What loading a model would take here, as `PlannedModel` would decide it. Reads headers; leaves nothing open.
+
+    Args:
+        freed_bytes: what the resident model would give back, and `freed_device` where.
+
+    Raises:
+        InferenceError: it cannot be opened, no backend runs it, or the context is out of range. That it does not fit
+            is no error: the plan says so.
+    """
+    source = open_source(name, options.models_dir)
+    try:
+        return _plan_on(name, source, choose_backend(options), options, freed_bytes, freed_device)
+    finally:
+        source.close()
+
+
+def _plan_on(
+    name: str, source: ModelSource, chosen: ChosenBackend, options: EngineOptions, freed_bytes: int, freed_device: str
+) -> ModelPlan:
+    backend = chosen.backend
+    freed = freed_bytes if backend.device == freed_device else 0
+    may_fall_back = backend.device != "cpu" and options.backend == "auto"
+    refusal: BackendUnavailableError | None = None
+    try:
+        estimate = _estimate(source, backend, options, freed)
+        plan = _model_plan(name, source, chosen, estimate, freed)
+    except BackendUnavailableError as error:
+        if not may_fall_back:
+            raise
+        refusal = error
+    finally:
+        backend.close()
+    if refusal is None and (plan.fits or not may_fall_back):
+        return plan
+    reason = plan.cure if refusal is None else refusal.reason
+    return _plan_on(name, source, host_backend(options, reason), options, freed_bytes, freed_device)
+
+
+def _model_plan(
+    name: str, source: ModelSource, chosen: ChosenBackend, estimate: MemoryEstimate, freed_bytes: int
+) -> ModelPlan:
+    plan, cure = estimate.plan, ""
+    try:
+        estimate.checked()
+    except OutOfMemoryError as error:
+        cure = str(error)
+    return ModelPlan(
+        model=name,
+        backend=chosen.backend.name,
+        context_tokens=plan.context_tokens,
+        weight_bytes=plan.weight_bytes,
+        kv_bytes=plan.kv_bytes,
+        workspace_bytes=plan.workspace_bytes,
+        available_bytes=estimate.free_bytes,
+        largest_context_tokens=estimate.largest_context_tokens,
+        reserve_bytes=plan.reserve_bytes,
+        freed_bytes=freed_bytes,
+        trained_context_tokens=source.spec.max_context,
+        device=plan.device,
+        fallback_reason=chosen.fallback_reason,
+        cure=cure,
+    )
+
+
+def _estimate(source: ModelSource, backend: Backend, options: EngineOptions, freed_bytes: int) -> MemoryEstimate:
+    memory = backend.device_memory(freed_bytes)
+    return estimate_memory(
+        source.spec,
+        backend.planned_model_bytes(source.spec, {name: source.tensor_kind(name) for name in _used_tensors(source)}),
+        backend,
+        free_bytes=available_bytes() + freed_bytes if memory is None else memory.free_bytes,
+        reserve_bytes=RESERVE_BYTES if memory is None else memory.reserve_bytes,
+        default_context=DEFAULT_CONTEXT_TOKENS,
+        context_tokens=options.context_tokens,
+        max_batch_tokens=_prefill_chunk(backend, options) + MAX_RUNNING,
+    )
+
+
+def _prefill_chunk(backend: Backend, options: EngineOptions) -> int:
+    return options.prefill_chunk or backend.prefill_chunk
 
 
 def _runner(decoder: Decoder, backend: Backend) -> Runner:

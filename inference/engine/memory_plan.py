@@ -45,7 +45,29 @@ class MemoryPlan:
         return pages_for(self.context_tokens)
 
 
-def plan_memory(
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """What a model would take, whether that fits or not.
+
+    Attributes:
+        free_bytes: what is free now, and what a resident model would give back.
+        largest_context_tokens: the largest context that fits, at most what the model was trained for; 0 where none.
+    """
+
+    plan: MemoryPlan
+    free_bytes: int
+    largest_context_tokens: int
+
+    def checked(self) -> MemoryPlan:
+        """The plan. Raises OutOfMemoryError where it does not fit; the message says what would."""
+        plan = self.plan
+        if plan.total_bytes > self.free_bytes:
+            cure = _cure(self.largest_context_tokens, plan.device)
+            raise OutOfMemoryError(plan.total_bytes, self.free_bytes, cure, plan.place)
+        return plan
+
+
+def estimate_memory(
     spec: ModelSpec,
     weight_bytes: int,
     backend: Backend,
@@ -55,8 +77,8 @@ def plan_memory(
     context_tokens: int | None = None,
     max_batch_tokens: int = 256,
     reserve_bytes: int = RESERVE_BYTES,
-) -> MemoryPlan:
-    """A plan that fits.
+) -> MemoryEstimate:
+    """What a model will take.
 
     Args:
         weight_bytes: of all weights, as they will lie on the device.
@@ -68,7 +90,6 @@ def plan_memory(
         reserve_bytes: what is needed beside.
 
     Raises:
-        OutOfMemoryError: it does not fit; the message says what would.
         InvalidRequestError: `context_tokens` is less than a page.
     """
     workspace = backend.planned_workspace_bytes(spec, max_batch_tokens)
@@ -84,9 +105,7 @@ def plan_memory(
             raise InvalidRequestError(f"The context is {context_tokens} tokens, but it must be {PAGE_SIZE} or more.")
         context = min(pages_for(context_tokens) * PAGE_SIZE, spec.max_context)
     plan = MemoryPlan(weight_bytes, pages_for(context) * page_bytes, workspace, reserve_bytes, context, backend.device)
-    if plan.total_bytes > free_bytes:
-        raise OutOfMemoryError(plan.total_bytes, free_bytes, _cure(fitting, plan.device), plan.place)
-    return plan
+    return MemoryEstimate(plan, free_bytes, fitting)
 
 
 def _cure(fitting: int, device: str) -> str:

@@ -13,6 +13,7 @@ from inference.request import (
     GenerationRequest,
     Message,
     ModelEvent,
+    ModelPlan,
     ModelState,
     PrefillEvent,
     Priority,
@@ -185,3 +186,16 @@ def test_after_close_every_request_has_ended_and_calls_are_refused() -> None:
     for call in (lambda: client.submit(request(), events.append), lambda: client.load("x"), lambda: client.cancel("x")):
         with pytest.raises(EngineStoppedError, match="Start the app again"):
             call()
+
+
+def test_plans_are_told_when_the_engine_is_played() -> None:
+    client = FakeClient()
+    refused = ModelPlan("big", "cpu", 4096, 9, 0, 0, 5, 0, cure="Too big.")
+    client.plans["big"] = refused
+    told: list[object] = []
+    client.plan("big", 1024, told.append)
+    client.plan("other", None, told.append)
+    assert not told
+    client.play()
+    assert [plan.context_tokens for plan in told if isinstance(plan, ModelPlan)] == [1024, 4096]
+    assert [plan.fits for plan in told if isinstance(plan, ModelPlan)] == [False, True]

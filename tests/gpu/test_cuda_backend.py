@@ -17,7 +17,7 @@ from inference.backends.torch_backend import TorchBackend
 from inference.engine.decode_graph import DeviceRunner
 from inference.engine.decoder import Decoder, load_weights
 from inference.engine.kv_cache import PageTable, pages_for
-from inference.engine.memory_plan import plan_memory
+from inference.engine.memory_plan import estimate_memory
 from inference.engine.runner import Row, step_batch
 from inference.engine.scheduler import Chunk
 from inference.engine.scheduler import Sequence as TokenSequence
@@ -234,10 +234,10 @@ def test_planned_and_measured_memory_agree(device: object) -> None:
     spec, backend = source.spec, CudaBackend()
     tensors = {name: source.tensor_kind(name) for name in source.tensor_names()}
     before = backend.device_memory(0)
-    plan = plan_memory(
+    plan = estimate_memory(
         spec, backend.planned_model_bytes(spec, tensors), backend, free_bytes=before.free_bytes,
         reserve_bytes=before.reserve_bytes, default_context=32768, max_batch_tokens=CHUNK + 8,
-    )  # fmt: skip
+    ).checked()  # fmt: skip
     backend.begin_load(spec, plan.weight_bytes)
     decoder = Decoder(spec, backend, load_weights(source, backend))
     backend.allocate(spec, inv_freq(spec), plan.num_pages, CHUNK + 8)

@@ -16,7 +16,7 @@ from inference.backends.torch_backend import TorchBackend
 from inference.engine.decode_graph import DeviceRunner
 from inference.engine.decoder import Decoder, LoadStopped, load_weights
 from inference.engine.engine import Engine, EngineSizes
-from inference.engine.memory_plan import MemoryPlan, plan_memory
+from inference.engine.memory_plan import MemoryPlan, estimate_memory
 from inference.engine.runner import HostRunner
 from inference.errors import BackendUnavailableError, DeviceFailedError, InferenceError, OutOfMemoryError
 from inference.formats.model_source import ModelSource, WeightTensor
@@ -86,11 +86,11 @@ class OtherKinds:
 def make_plan(source: ModelSource, backend: CudaBackend, context: int = 512) -> MemoryPlan:
     memory = backend.device_memory(0)
     tensors = {name: source.tensor_kind(name) for name in source.tensor_names()}
-    return plan_memory(
+    return estimate_memory(
         source.spec, backend.planned_model_bytes(source.spec, tensors), backend, free_bytes=memory.free_bytes,
         reserve_bytes=memory.reserve_bytes, default_context=context, context_tokens=context,
         max_batch_tokens=CHUNK + 8,
-    )  # fmt: skip
+    ).checked()  # fmt: skip
 
 
 def on_gpu(source: ModelSource, pages: int = 8, graphs: bool = True) -> Engine:

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from inference.backends.backend import PAGE_SIZE
-from inference.engine.memory_plan import LEAST_CONTEXT_TOKENS, RESERVE_BYTES, MemoryPlan, plan_memory
+from inference.engine.memory_plan import LEAST_CONTEXT_TOKENS, RESERVE_BYTES, MemoryPlan, estimate_memory
 from inference.errors import InvalidRequestError, OutOfMemoryError
 from inference.models.model_spec import ModelSpec
 
@@ -45,7 +45,9 @@ class Sizes:
 
 def plan(free_bytes: int, context_tokens: int | None = None, spec: ModelSpec = SPEC, **changes: int) -> MemoryPlan:
     settings = {"default_context": 8192, "max_batch_tokens": 256, **changes}
-    return plan_memory(spec, WEIGHT_BYTES, Sizes(), free_bytes=free_bytes, context_tokens=context_tokens, **settings)  # type: ignore[arg-type]
+    return estimate_memory(
+        spec, WEIGHT_BYTES, Sizes(), free_bytes=free_bytes, context_tokens=context_tokens, **settings
+    ).checked()  # type: ignore[arg-type]
 
 
 FIXED = WEIGHT_BYTES + WORKSPACE_BYTES + RESERVE_BYTES
