@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -26,12 +26,14 @@ from inference.request import (
     PrefillEvent,
     Priority,
     RequestEvent,
+    TokenCounts,
     TokenEvent,
     Usage,
 )
 
 RequestListener = Callable[[RequestEvent], None]
 ModelListener = Callable[[ModelEvent], None]
+CountListener = Callable[[TokenCounts | InferenceError], None]
 PlanListener = Callable[[ModelPlan | InferenceError], None]
 
 
@@ -67,6 +69,16 @@ class EngineClient(Protocol):
         """
         ...
 
+    def count_tokens(self, texts: Sequence[str], listener: CountListener) -> None:
+        """Counts the tokens of each text; the default model is loaded first where none is resident.
+
+        Counting goes on between the steps of answers and never holds them up for long.
+
+        Args:
+            listener: gets the counts, or why the model cannot be loaded.
+        """
+        ...
+
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """Adds a model listener; the result removes it."""
         ...
@@ -78,6 +90,9 @@ class EngineClient(Protocol):
     def close(self) -> None:
         """Cancels everything, unloads, ends the thread, within three seconds. Later calls raise EngineStoppedError."""
         ...
+
+
+_FAKE_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 
 
 class ScriptedAnswer:
@@ -124,6 +139,7 @@ class FakeClient:
         load_error: set it to make the next loads fail.
         plans: what `plan` tells, by model; others need nothing and fit.
         options: the last that were set, None before.
+        context_tokens: what `count_tokens` tells.
     """
 
     def __init__(self, *answers: ScriptedAnswer, model: str = "fake") -> None:
@@ -133,6 +149,7 @@ class FakeClient:
         self.load_error: InferenceError | None = None
         self.plans: dict[str, ModelPlan | InferenceError] = {}
         self.options: EngineOptions | None = None
+        self.context_tokens = 4096
         self._answers = list(answers)
         self._default_model = model
         self._queues: dict[str, deque[RequestEvent]] = {}
@@ -141,6 +158,7 @@ class FakeClient:
         self._model_events: deque[ModelEvent] = deque()
         self._model_listeners: list[ModelListener] = []
         self._plan_answers: deque[Callable[[], None]] = deque()
+        self._count_answers: deque[Callable[[], None]] = deque()
         self._state = ModelEvent(ModelState.EMPTY)
         self._closed = False
         self._lock = threading.RLock()
@@ -201,6 +219,17 @@ class FakeClient:
                 answer = replace(answer, context_tokens=context_tokens or answer.context_tokens)
             self._plan_answers.append(partial(listener, answer))
 
+    def count_tokens(self, texts: Sequence[str], listener: CountListener) -> None:
+        """Counts words, of Chinese and Japanese each character."""
+        with self._lock:
+            self._check_open()
+            if self._last_model_event().state not in (ModelState.READY, ModelState.LOADING):
+                self.load(self._default_model)
+            counts = TokenCounts(tuple(len(_FAKE_TOKEN.findall(text)) for text in texts), self.context_tokens)
+            failed = self._last_model_event().state is ModelState.FAILED
+            answer = self.load_error if failed and self.load_error is not None else counts
+            self._count_answers.append(partial(listener, answer))
+
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """Adds a model listener; the result removes it."""
         self._model_listeners.append(listener)
@@ -228,6 +257,8 @@ class FakeClient:
             if self._model_events:
                 self._state = event = self._model_events.popleft()
                 deliveries: list[Callable[[], None]] = [partial(each, event) for each in self._model_listeners]
+            elif self._count_answers:
+                deliveries = [self._count_answers.popleft()]
             elif self._queues:
                 request_id = min(self._queues, key=lambda each: self._priorities[each])
                 request_event = self._queues[request_id].popleft()

@@ -182,6 +182,19 @@ class FailedEvent:
 RequestEvent = PrefillEvent | TokenEvent | DoneEvent | FailedEvent
 
 
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """How long texts are for the resident model.
+
+    Attributes:
+        counts: tokens of each text, as plain text; a very long one is counted in slices, which may add one token each.
+        context_tokens: what prompt and answer may have together.
+    """
+
+    counts: tuple[int, ...]
+    context_tokens: int
+
+
 class ModelState(enum.Enum):
     """Where the one resident model stands."""
 

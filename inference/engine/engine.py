@@ -41,6 +41,10 @@ class ChatTokenizer(Protocol):
         """The rendered prompt."""
         ...
 
+    def encode_text(self, text: str) -> list[int]:
+        """A bare text."""
+        ...
+
     def token_bytes(self, token_id: int) -> bytes:
         """Bytes of a token's text."""
         ...
@@ -147,6 +151,15 @@ class Engine:
     def has_work(self) -> bool:
         """A request waits or runs."""
         return bool(self._requests)
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens that prompt and answer may have together."""
+        return self._sizes.context_tokens
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a plain text."""
+        return len(self._tokenizer.encode_text(text))
 
     def add(
         self, request: GenerationRequest, submitted_at: float | None = None, token_ids: Sequence[int] | None = None

@@ -1,23 +1,22 @@
 """The one thread that owns the engine: requests in, events out. Its methods are those of app's EngineClient.
 
-Heavy libraries are imported on the thread, with the first command. Commands wait in a queue; the thread takes them
-between steps, between the tensors of a load, and, where something is to end, between the layers of a step.
-"""
+Heavy libraries are imported on the thread, with the first command. Commands wait in a queue, which it looks at between
+steps, between the tensors of a load, and, where something is to end, between the layers of a step."""
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from inference.engine.count_queue import CountListener, CountQueue
 from inference.engine.options import EngineOptions
 from inference.engine.plan_queue import PlanListener, PlanQueue
+from inference.engine.unforeseen import log_error, unforeseen
 from inference.errors import DeviceFailedError, EngineStoppedError, InferenceError, InvalidRequestError
 from inference.request import (
     DoneEvent,
@@ -38,9 +37,8 @@ RequestListener = Callable[[RequestEvent], None]
 ModelListener = Callable[[ModelEvent], None]
 
 CLOSE_TIMEOUT_S = 3.0
+_COUNT_S = 0.04  # so long texts are counted between two steps
 _Event = TypeVar("_Event")
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +50,8 @@ class _Pending:
 
 
 def open_residency(options: Callable[[], EngineOptions], notify: Callable[[ModelEvent], None]) -> Residency:
-    """The residency of the real loader. Imports it, so call it on the thread that is to pay for that.
-
-    Args:
-        options: asked at every plan.
-    """
+    """The residency of the real loader, which is imported: call it on the thread that is to pay for that. The options
+    are asked for at every plan."""
     from inference.engine.device_lock import DeviceLocks, default_lock_dir
     from inference.engine.loader import PlannedModel
     from inference.engine.residency import Residency
@@ -94,6 +89,7 @@ class Worker:
         self._pending: dict[str, _Pending] = {}
         self._listeners: dict[str, RequestListener] = {}
         self._plans = PlanQueue()
+        self._counts = CountQueue()
         self._target: str | None = None
         self._loading = ""
         self._admitting = ""
@@ -131,6 +127,10 @@ class Worker:
     def plan(self, model: str, context_tokens: int | None, listener: PlanListener) -> None:
         """Tells what loading a model would take, counting what the resident one frees; loads nothing."""
         self._send(partial(self._plans.put, model, context_tokens, listener))
+
+    def count_tokens(self, texts: Sequence[str], listener: CountListener) -> None:
+        """Counts the tokens of each text; the default model is loaded first where none is resident."""
+        self._send(partial(self._counts.put, tuple(texts), listener))
 
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """Adds a model listener; the result removes it."""
@@ -231,6 +231,7 @@ class Worker:
             try:
                 self._take_commands(wait=not self._has_work())
                 self._follow_target()
+                self._count()
                 self._admit()
                 self._step()
                 self._answer_plan()
@@ -242,12 +243,12 @@ class Worker:
     def _has_work(self) -> bool:
         engine = self._engine
         has_requests = bool(self._pending) or (engine is not None and engine.has_work)
-        return has_requests or self._target is not None or bool(self._plans)
+        return has_requests or self._target is not None or bool(self._plans) or bool(self._counts)
 
     def _follow_target(self) -> None:
-        """Loads what is asked for, or the default model where a request waits for one."""
+        """Loads what is asked for, or the default model where something waits for one."""
         model = self._target
-        if self._ending or (model is None and not (self._pending and self._engine is None)):
+        if self._ending or (model is None and not ((self._pending or self._counts) and self._engine is None)):
             return
         try:
             if model is None:
@@ -256,8 +257,8 @@ class Worker:
         except InferenceError as error:
             self._fail_waiting(error)
         except Exception as error:  # noqa: BLE001 - see _run
-            _log_error("A load", error)
-            failure = _unforeseen("loading the model", error)
+            log_error("A load", error)
+            failure = unforeseen("loading the model", error)
             if self._residency is None:
                 self._notify(ModelEvent(ModelState.FAILED, model or "", error=failure))
             else:
@@ -276,6 +277,14 @@ class Worker:
     def _should_stop_loading(self) -> bool:
         self._take_commands(wait=False)
         return self._ending or self._stopping_load
+
+    def _count(self) -> None:
+        """Goes on counting for a moment. A request that the answer leads to is admitted at once."""
+        if self._counts and self._engine is not None and not self._ending:
+            answer = self._counts.work(self._engine, _COUNT_S)
+            if answer is not None:
+                self._call(*answer)
+                self._take_commands(wait=False)
 
     def _admit(self) -> None:
         engine = self._engine
@@ -313,8 +322,8 @@ class Worker:
 
     def _recover(self, error: Exception) -> None:
         """Fails the requests that the error concerns: the one being let in, else those of the step."""
-        _log_error("The engine", error)
-        failure = _unforeseen("this request", error)
+        log_error("The engine", error)
+        failure = unforeseen("this request", error)
         request_id, self._admitting = self._admitting, ""
         if self._pending.pop(request_id, None) is not None:
             self._deliver(FailedEvent(request_id, failure))
@@ -325,8 +334,8 @@ class Worker:
     def _end(self) -> None:
         self._take_commands(wait=False)
         self._cancel_all()
-        for listener, answer in self._plans.drop(EngineStoppedError("The engine has been closed.")):
-            self._call(listener, answer)
+        for answer in self._plans.drop(EngineStoppedError("The engine has been closed.")):
+            self._call(*answer)
         if self._residency is not None and self._engine is not None:
             self._residency.unload()
         self._read()
@@ -342,12 +351,19 @@ class Worker:
         for request_id in list(self._pending):
             del self._pending[request_id]
             self._deliver(DoneEvent(request_id, "cancelled", Usage()))
+        self._drop_counts(InferenceError("The model was unloaded while the text was being counted. Try again."))
 
     def _fail_waiting(self, error: InferenceError) -> None:
         """Fails the requests that wait for a model, unless one is still resident to answer them."""
         for request_id in list(self._pending) if self._engine is None else ():
             del self._pending[request_id]
             self._deliver(FailedEvent(request_id, error))
+        if self._engine is None:
+            self._drop_counts(error)
+
+    def _drop_counts(self, error: InferenceError) -> None:
+        for answer in self._counts.drop(error):
+            self._call(*answer)
 
     def _deliver(self, event: RequestEvent) -> None:
         """Gives an event to its request's listener; the last one ends the acquaintance."""
@@ -368,7 +384,7 @@ class Worker:
         try:
             listener(event)
         except Exception as error:  # noqa: BLE001 - what a listener does wrong is no affair of the requests
-            _log_error("A listener", error)
+            log_error("A listener", error)
 
     def _read(self, event: ModelEvent | None = None) -> None:
         """Takes the snapshot that `reading` shows."""
@@ -380,17 +396,3 @@ class Worker:
         elif self._residency is not None:
             residency = self._residency
             self._reading = EngineReading(state=residency.state, model=residency.model, waiting=len(self._pending))
-
-
-def _log_error(who: str, error: Exception) -> None:
-    """Type and place only: what an error says may quote a text."""
-    log.error("%s met %s.\n%s", who, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
-
-
-def _unforeseen(what: str, error: Exception) -> InferenceError:
-    failure = InferenceError(
-        f"The engine failed at {what} ({type(error).__name__}: {error})."
-        " Try again; if it happens again, restart the app and report it."
-    )
-    failure.__cause__ = error
-    return failure

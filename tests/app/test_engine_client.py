@@ -6,7 +6,7 @@ import pytest
 
 from app.engine_client import EngineClient, FakeClient, ScriptedAnswer
 from inference.engine.options import EngineOptions
-from inference.errors import EngineStoppedError, OutOfMemoryError
+from inference.errors import EngineStoppedError, InferenceError, OutOfMemoryError
 from inference.request import (
     DoneEvent,
     FailedEvent,
@@ -18,6 +18,7 @@ from inference.request import (
     PrefillEvent,
     Priority,
     RequestEvent,
+    TokenCounts,
     TokenEvent,
 )
 
@@ -199,3 +200,22 @@ def test_plans_are_told_when_the_engine_is_played() -> None:
     client.play()
     assert [plan.context_tokens for plan in told if isinstance(plan, ModelPlan)] == [1024, 4096]
     assert [plan.fits for plan in told if isinstance(plan, ModelPlan)] == [False, True]
+
+
+def test_tokens_are_words() -> None:
+    client = FakeClient()
+    answers: list[TokenCounts | InferenceError] = []
+    client.count_tokens(["two words", "三个字。", ""], answers.append)
+    assert answers == []
+    client.play()
+    assert answers == [TokenCounts((2, 4, 0), 4096)]
+    assert client.reading().state is ModelState.READY
+
+
+def test_counting_fails_where_loading_does() -> None:
+    client = FakeClient()
+    client.load_error = OutOfMemoryError(2, 1, "Close something.")
+    answers: list[TokenCounts | InferenceError] = []
+    client.count_tokens(["two words"], answers.append)
+    client.play()
+    assert answers == [client.load_error]

@@ -41,6 +41,7 @@ from inference.request import (
     ModelState,
     RequestEvent,
     SamplingParams,
+    TokenCounts,
     TokenEvent,
     Usage,
 )
@@ -234,6 +235,60 @@ def test_a_prompt_that_is_too_long_fails_with_both_numbers_and_harms_nobody(opti
         assert isinstance(fine.end(), DoneEvent)
     finally:
         worker.close()
+
+
+def test_tokens_are_counted_and_the_default_model_is_loaded_for_that(worker: Worker) -> None:
+    answers: queue.SimpleQueue[tuple[str, TokenCounts | InferenceError]] = queue.SimpleQueue()
+    worker.count_tokens(
+        ["abc", "", "z" * 40_000], lambda answer: answers.put((threading.current_thread().name, answer))
+    )
+    thread, counts = answers.get(timeout=30.0)
+    assert thread == "engine"
+    assert isinstance(counts, TokenCounts)
+    assert counts.counts[1] == 0
+    assert 1 <= counts.counts[0] <= 3
+    assert counts.counts[2] > 10_000
+    assert counts.context_tokens == worker.reading().context_tokens
+
+
+def test_answers_go_on_while_a_long_text_is_counted(worker: Worker) -> None:
+    answer = Answer()
+    worker.submit(ask("go on", max_new_tokens=100), answer)
+    answer.wait_for(TokenEvent)
+    events_at_end: list[int] = []
+    counted = threading.Event()
+
+    def on_counts(counts: TokenCounts | InferenceError) -> None:
+        assert isinstance(counts, TokenCounts)
+        events_at_end.append(len(answer.events))
+        counted.set()
+
+    before = len(answer.events)
+    worker.count_tokens(["z" * 1_000_000], on_counts)
+    assert counted.wait(60.0)
+    assert events_at_end[0] > before
+    assert isinstance(answer.end(), DoneEvent)
+
+
+def test_counting_fails_as_a_request_does(options: EngineOptions, tmp_path: Path) -> None:
+    worker = Worker(options, str(tmp_path / "missing"))
+    answers: queue.SimpleQueue[TokenCounts | InferenceError] = queue.SimpleQueue()
+    try:
+        worker.count_tokens(["a"], answers.put)
+        assert isinstance(answers.get(timeout=30.0), ModelNotFoundError)
+    finally:
+        worker.close()
+
+
+def test_unloading_ends_the_counting(worker: Worker, tiny: str) -> None:
+    worker.load(tiny)
+    wait_until(lambda: worker.reading().state is ModelState.READY)
+    answers: queue.SimpleQueue[TokenCounts | InferenceError] = queue.SimpleQueue()
+    worker.count_tokens(["z" * 3_000_000], answers.put)
+    worker.unload()
+    error = answers.get(timeout=30.0)
+    assert isinstance(error, InferenceError)
+    assert "unloaded" in str(error)
 
 
 def test_a_request_id_can_be_used_once_at_a_time(worker: Worker) -> None:
