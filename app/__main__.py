@@ -97,12 +97,17 @@ def reach_running(command: Message) -> int | None:
     return 0
 
 
-def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = build_worker) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    build_engine: EngineBuilder = build_worker,
+    choice: engine_setup.EngineChoice | None = None,
+) -> int:
     """Runs the app until it is ended, or reaches the running one. Returns the exit status.
 
     Args:
         arguments: of the command line; this process's by default.
         build_engine: tests pass a scripted engine.
+        choice: what the command line said about the engine; it stays in force when the settings change.
     """
     started_s = time.monotonic()
     command = parse(sys.argv[1:] if arguments is None else arguments)
@@ -144,6 +149,7 @@ def main(arguments: Sequence[str] | None = None, build_engine: EngineBuilder = b
         bridge=bridge,
         client=client,
         default_model=default_model,
+        engine_options=lambda: engine_setup.engine_options(settings, choice),
     )
     _log.info("the tray icon is up after %.0f ms", 1000 * (time.monotonic() - started_s))
     _run(qt, application, commands, command)

@@ -119,7 +119,7 @@ def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption =
             message = "The app runs already, with an engine of its own. Quit it first to start it with another one."
             typer.echo(message, err=True)
             raise typer.Exit(1)
-        raise typer.Exit(start_windows([], partial(build_engine, model=model, choice=choice)))
+        raise typer.Exit(start_windows([], partial(build_engine, model=model, choice=choice), choice))
     with errors_on_terminal():
         from app.engine_setup import open_worker
         from app.terminal_demo import run_demo

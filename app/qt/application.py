@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import psutil
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
@@ -19,11 +20,13 @@ from app.actions import ActionRegistry
 from app.commands import Source
 from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
+from app.engine_setup import engine_options as options_of
 from app.language import Languages, needs_identifier, preload
 from app.qt.bridge import Bridge
 from app.qt.clipboard import QtClipboard
 from app.qt.command_list import action_group, commands_of
 from app.qt.controller import AnswerController
+from app.qt.engine_settings import EngineSettings
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
 from app.qt.hotkey_binding import HotkeyBinding, HotkeyState
@@ -35,6 +38,7 @@ from app.setting_registry import setting_registry
 from app.settings import Settings, SettingsFileError, Value
 from app.settings_template import settings_template
 from app.translation import Translator, system_locale
+from inference.engine.options import EngineOptions
 from inference.request import ModelEvent, ModelState
 
 _log = logging.getLogger(__name__)
@@ -66,10 +70,14 @@ class Application(QObject):
         bridge: Bridge,
         client: EngineClient,
         default_model: Callable[[], str],
+        engine_options: Callable[[], EngineOptions] | None = None,
     ) -> None:
         super().__init__()
         self._settings, self._actions, self._translator = settings, actions, translator
         self._bridge, self._client, self._default_model = bridge, client, default_model
+        self.engine_settings = EngineSettings(
+            settings, client, engine_options or partial(options_of, settings), default_model, self
+        )
         self._status = Status()
         self._session: DesktopSession | None = None
         self._is_ending = False
@@ -176,6 +184,7 @@ class Application(QObject):
         if self._is_ending:
             return
         self._is_ending = True
+        self.engine_settings.close()
         self.tray.close()
         if self._session is not None:
             self.popup.hide()
