@@ -33,15 +33,15 @@ class ContextOverflowError(InferenceError):
     """The prompt does not fit the context.
 
     Attributes:
-        prompt_tokens: tokens of the rendered prompt.
+        prompt_tokens: tokens of the rendered prompt; of a hopelessly long one an estimate.
         context_tokens: tokens that the resident model can hold.
     """
 
-    def __init__(self, prompt_tokens: int, context_tokens: int) -> None:
+    def __init__(self, prompt_tokens: int, context_tokens: int, is_estimate: bool = False) -> None:
         self.prompt_tokens = prompt_tokens
         self.context_tokens = context_tokens
         super().__init__(
-            f"The text is {prompt_tokens} tokens long, but the model's context holds {context_tokens}"
+            f"The text is {'about ' if is_estimate else ''}{prompt_tokens} tokens long, but the model's context holds {context_tokens}"
             " together with the answer. Select a shorter text, or load the model with a larger context."
         )
 

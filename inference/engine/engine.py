@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from inference.engine.count_queue import slices
 from inference.engine.kv_cache import KvCache
 from inference.engine.runner import Row, Runner, ShouldStop, Ticket
 from inference.engine.scheduler import Chunk, Scheduler
@@ -27,6 +28,10 @@ from inference.request import (
     Usage,
 )
 from inference.text.detokenizer import Detokenizer
+
+
+_CHARS_A_TOKEN = 8  # more than texts have; so long a prompt is looked at before it is tokenized as a whole
+_SLICE_SLACK = 4  # tokens that the cuts of a slice may have added to it
 
 
 class ChatTokenizer(Protocol):
@@ -175,8 +180,10 @@ class Engine:
             InvalidRequestError: the chat template refuses the messages.
             ModelFormatError: a token of the prompt has no row in the embedding.
         """
-        prompt = self._tokenizer.encode_chat(request.messages) if token_ids is None else list(token_ids)
         context = self._sizes.context_tokens
+        if token_ids is None:
+            self._refuse_hopeless(request.messages)
+        prompt = self._tokenizer.encode_chat(request.messages) if token_ids is None else list(token_ids)
         if len(prompt) >= context:
             raise ContextOverflowError(len(prompt), context)
         self._check_ids(prompt)
@@ -194,6 +201,22 @@ class Engine:
             end_token_ids=self._end_token_ids if token_ids is None else frozenset(),
         )
         self._scheduler.add(sequence)
+
+    def _refuse_hopeless(self, messages: Sequence[Message]) -> None:
+        """Reads of a text that is far too long only as much as proves it: all of it might take half a minute.
+
+        Raises:
+            ContextOverflowError: the messages are sure not to fit.
+        """
+        context, chars = self._sizes.context_tokens, sum(len(message.content) for message in messages)
+        if chars <= _CHARS_A_TOKEN * context:
+            return
+        read = tokens = slack = 0
+        for message in messages:
+            for piece in slices(message.content):
+                read, tokens, slack = read + len(piece), tokens + self.count_tokens(piece), slack + _SLICE_SLACK
+                if tokens - slack >= context:
+                    raise ContextOverflowError(round(tokens * chars / read), context, is_estimate=read < chars)
 
     def _check_ids(self, prompt: Sequence[int]) -> None:
         # A vocabulary may be larger than the weights, by a mistake or on purpose; backends do not look.

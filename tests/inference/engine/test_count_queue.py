@@ -10,7 +10,6 @@ from inference.engine.count_queue import SLICE_CHARS, CountQueue, slices
 from inference.errors import InferenceError
 from inference.request import TokenCounts
 
-
 USER_WORDS = "what a user wrote"
 
 

@@ -38,6 +38,9 @@ class ByteTokenizer:
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         return list("".join(message.content for message in messages).encode())
 
+    def encode_text(self, text: str) -> list[int]:
+        return list(text.encode())
+
     def token_bytes(self, token_id: int) -> bytes:
         return b"" if token_id == END else bytes([token_id])
 
@@ -237,6 +240,22 @@ def test_a_prompt_over_the_context_is_refused_with_both_numbers(length: int) -> 
         engine.add(ask("x" * length))
     assert (caught.value.prompt_tokens, caught.value.context_tokens) == (length, 128)
     assert not engine.has_work
+
+
+def test_of_a_text_that_is_far_too_long_only_the_beginning_is_read() -> None:
+    class Reader(ByteTokenizer):
+        read = 0
+
+        def encode_text(self, text: str) -> list[int]:
+            self.read += len(text)
+            return super().encode_text(text)
+
+    tokenizer, model = Reader(), PagedModel(2)
+    engine = Engine(HostRunner(model), model, tokenizer, EngineSizes(2, 128))
+    with pytest.raises(ContextOverflowError, match="about 1000000 tokens") as caught:
+        engine.add(ask("x" * 1_000_000))
+    assert caught.value.prompt_tokens == 1_000_000
+    assert tokenizer.read < 50_000
 
 
 def test_a_token_without_weights_never_reaches_the_model() -> None:

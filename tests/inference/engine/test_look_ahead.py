@@ -31,6 +31,9 @@ class ByteTokenizer:
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         return list("".join(message.content for message in messages).encode())
 
+    def encode_text(self, text: str) -> list[int]:
+        return list(text.encode())
+
     def token_bytes(self, token_id: int) -> bytes:
         return b"" if token_id == END else bytes([token_id])
 
