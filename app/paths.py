@@ -52,6 +52,11 @@ def settings_file() -> Path:
     return config_dir() / "settings.toml"
 
 
+def history_file() -> Path:
+    """Conversations and answers, in a folder of their own that only this user may look into. Not created here."""
+    return data_dir() / "history" / "history.db"
+
+
 def user_actions_dir() -> Path:
     """The user's own actions; a file with the id of a built-in action replaces it."""
     return config_dir() / "actions"

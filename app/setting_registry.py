@@ -31,7 +31,13 @@ class EndpointError(ValueError):
 
 def setting_registry(actions: Iterable[Action]) -> list[Setting]:
     """All settings in the order of the dialog; every action adds its two hotkeys."""
-    return [*_language_settings(), *_model_settings(), *_desktop_settings(), *_hotkey_settings(actions)]
+    return [
+        *_language_settings(),
+        *_model_settings(),
+        *_desktop_settings(),
+        *_privacy_settings(),
+        *_hotkey_settings(actions),
+    ]
 
 
 def _language_settings() -> list[Setting]:
@@ -175,6 +181,22 @@ def _desktop_settings() -> list[Setting]:
             unit="pt",
             minimum=0,
             maximum=72,
+        ),
+    ]
+
+
+def _privacy_settings() -> list[Setting]:
+    return [
+        Setting(
+            key="history.keep",
+            kind="flag",
+            default=True,
+            title={"en": "Keep conversations and answers", "zh": "保存对话和回答"},
+            help={
+                "en": "On this computer, for you alone. Off: forgotten when the app ends; what was kept before stays "
+                "until you clear the history.",
+                "zh": "只保存在本机，仅您本人可读。关闭后，退出程序即不再保留；之前保存的内容留到清空历史记录为止。",
+            },
         ),
     ]
 
