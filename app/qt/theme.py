@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QPalette
+from PySide6.QtWidgets import QApplication
+
+from app.paths import assets_dir
 
 # One scale of distances for every window, in device-independent pixels.
 SPACE_XS, SPACE_S, SPACE_M, SPACE_L = 4, 8, 12, 16
@@ -94,6 +98,50 @@ def colors_of(palette: QPalette) -> Colors:
     )
 
 
+def _palette(page: str, surface: str, raised: str, text: str, muted: str, accent: str) -> QPalette:
+    palette = QPalette(QColor(raised), QColor(surface))
+    role = QPalette.ColorRole
+    for each, color in {
+        role.Base: page,
+        role.AlternateBase: surface,
+        role.Window: surface,
+        role.Button: raised,
+        role.ToolTipBase: page,
+        role.Text: text,
+        role.WindowText: text,
+        role.ButtonText: text,
+        role.ToolTipText: text,
+        role.PlaceholderText: muted,
+        role.Accent: accent,
+        role.Highlight: accent,
+        role.HighlightedText: "#ffffff",
+        role.Link: accent,
+    }.items():
+        palette.setColor(each, QColor(color))
+    for each in (role.Text, role.WindowText, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, each, QColor(muted))
+    return palette
+
+
+def apply_scheme(scheme: str) -> None:
+    """Makes every window light or dark, at once.
+
+    Args:
+        scheme: "light", "dark", or "system" for what the desktop says.
+    """
+    wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
+    QApplication.setPalette(QPalette())
+    QApplication.styleHints().setColorScheme(wanted)
+    if wanted is Qt.ColorScheme.Unknown or colors_of(QApplication.palette()).is_dark is (scheme == "dark"):
+        return
+    # Desktops without a theme of their own for Qt cannot be asked for the other scheme.
+    if scheme == "dark":
+        palette = _palette("#1f2023", "#28292d", "#34363b", "#eceded", "#9a9da3", "#7c8bf0")
+    else:
+        palette = _palette("#ffffff", "#f3f3f5", "#fbfbfc", "#1c1d20", "#6b6e75", BRAND_ACCENT)
+    QApplication.setPalette(palette)
+
+
 def scaled(font: QFont, factor: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
     """The font in another size and weight; works for fonts measured in points and in pixels."""
     result = QFont(font)
@@ -108,6 +156,7 @@ def scaled(font: QFont, factor: float, weight: QFont.Weight = QFont.Weight.Norma
 def style_sheet(colors: Colors) -> str:
     """The style sheet of our windows. Roles are told by the dynamic property `role`."""
     c = {name: getattr(colors, name).name() for name in Colors.__slots__}
+    icons = assets_dir("icons").as_posix()
     return f"""
     #sheet {{ background: {c["page"]}; border: 1px solid {c["border"]}; }}
     #page, QScrollArea {{ background: {c["page"]}; border: none; }}
@@ -148,6 +197,46 @@ def style_sheet(colors: Colors) -> str:
     QToolButton:hover {{ background: {c["hover"]}; }}
     QToolButton:pressed {{ background: {c["pressed"]}; }}
     QToolButton:focus {{ border-color: {c["accent"]}; }}
+    QLineEdit, QAbstractSpinBox, QComboBox {{
+        color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; border-radius: 6px;
+        padding: {SPACE_XS}px {SPACE_S}px; min-height: 20px;
+        selection-background-color: {c["accent"]}; selection-color: {c["on_accent"]};
+    }}
+    QLineEdit:focus, QAbstractSpinBox:focus, QComboBox:focus {{ border-color: {c["accent"]}; }}
+    QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled {{
+        color: {c["muted"]}; border-color: {c["hairline"]};
+    }}
+    QLineEdit[invalid="true"], QAbstractSpinBox[invalid="true"], QComboBox[invalid="true"] {{
+        border-color: {c["danger"]};
+    }}
+    QComboBox::drop-down {{ border: none; width: 24px; }}
+    QComboBox::down-arrow {{ image: url("{icons}/chevron-down.svg"); width: 14px; height: 14px; }}
+    QComboBox QLineEdit {{ border: none; padding: 0; }}
+    QComboBox QAbstractItemView {{
+        color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; outline: none;
+        selection-background-color: {c["accent"]}; selection-color: {c["on_accent"]};
+    }}
+    QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{
+        subcontrol-origin: border; width: 22px; border: none; background: transparent;
+    }}
+    QAbstractSpinBox::up-button {{ subcontrol-position: top right; margin: 2px 2px 0 0; }}
+    QAbstractSpinBox::down-button {{ subcontrol-position: bottom right; margin: 0 2px 2px 0; }}
+    QAbstractSpinBox::up-arrow {{ image: url("{icons}/chevron-up.svg"); width: 11px; height: 11px; }}
+    QAbstractSpinBox::down-arrow {{ image: url("{icons}/chevron-down.svg"); width: 11px; height: 11px; }}
+    QListWidget[role="pages"] {{ background: {c["surface"]}; border: none; outline: none; padding: 0; }}
+    QListWidget[role="pages"]::item {{
+        color: {c["text"]}; border: 1px solid transparent; border-radius: 6px; padding: 6px {SPACE_S}px;
+    }}
+    QListWidget[role="pages"]::item:hover {{ background: {c["hover"]}; }}
+    QListWidget[role="pages"]::item:selected {{ background: {c["pressed"]}; color: {c["text"]}; }}
+    QListWidget[role="pages"]:focus::item:selected {{ border-color: {c["accent"]}; }}
+    QWidget[role="side"] {{ background: {c["surface"]}; }}
+    QPushButton[role="link"] {{
+        color: {c["accent"]}; border: 1px solid transparent; background: transparent; padding: {SPACE_XS}px;
+        text-align: left;
+    }}
+    QPushButton[role="link"]:hover {{ background: {c["hover"]}; }}
+    QPushButton[role="link"]:focus {{ border-color: {c["accent"]}; }}
     QProgressBar {{ background: {c["hairline"]}; border: none; max-height: 3px; min-height: 3px; }}
     QProgressBar::chunk {{ background: {c["accent"]}; }}
     QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}

@@ -1,9 +1,15 @@
 """Colours: everything that is read can be read, on light, dark and grey desktops."""
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtGui import QColor, QFont, QPalette
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
-from app.qt.theme import MIN_CONTRAST, Colors, colors_of, contrast, legible, scaled
+from app.qt.main_window import MainWindow
+from app.qt.theme import MIN_CONTRAST, Colors, apply_scheme, colors_of, contrast, legible, scaled
+from app.translation import Translator
 
 pytestmark = pytest.mark.gui
 
@@ -54,3 +60,26 @@ def test_fonts_in_points_and_in_pixels_are_scaled():
     pixels.setPixelSize(20)
     assert scaled(points, 1.5).pointSizeF() == pytest.approx(15)
     assert scaled(pixels, 0.5).pixelSize() == 10
+
+
+@pytest.fixture
+def system_scheme() -> Iterator[None]:
+    yield
+    apply_scheme("system")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "light"])
+def test_a_scheme_changes_every_window_at_once_and_system_takes_it_back(
+    qtbot: QtBot, translator: Translator, system_scheme: None, scheme: str
+):
+    window = MainWindow(translator)
+    qtbot.addWidget(window)
+    before = colors_of(QApplication.palette())
+    apply_scheme(scheme)
+    colors = colors_of(QApplication.palette())
+    assert colors.is_dark == (scheme == "dark")
+    assert contrast(colors.muted, colors.page) >= 4.5
+    assert contrast(colors.on_accent, colors.accent) >= 4.5
+    qtbot.waitUntil(lambda: colors.page.name() in window.styleSheet())
+    apply_scheme("system")
+    assert colors_of(QApplication.palette()) == before
