@@ -37,3 +37,11 @@ def byte_size(text: str) -> int:
     if size <= 0:
         raise ByteSizeError(UserText('"{value}" is no size of memory. Write it like 3.5GiB or 800MB.', value=text))
     return size
+
+
+def size_text(count_bytes: int) -> str:
+    """A size for people: 340 MiB, 2.13 GiB, 23.4 GiB."""
+    mib, gib = count_bytes / 1024**2, count_bytes / 1024**3
+    if mib < 1000:
+        return f"{mib:.0f} MiB"
+    return f"{gib:.2f} GiB" if gib < 10 else f"{gib:.1f} GiB"

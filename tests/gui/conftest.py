@@ -16,7 +16,7 @@ from app.qt.popup import Popup
 from app.translation import Translator
 from tests.gui.rig import EDITOR, FakeGrabber, Rig
 
-OFF_SCREEN_WARNINGS = ("This plugin does not support raise", "No such signal .*systemTrayWindowChanged")
+OFF_SCREEN_WARNINGS = ("This plugin does not support (raise|propagateSizeHints)", "No such signal .*systemTrayWindowChanged")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,291 @@
+"""The memory meter: ours, the others' and what is free, now and over the last minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QGuiApplication,
+    QHideEvent,
+    QPainter,
+    QPaintEvent,
+    QPolygonF,
+    QShowEvent,
+    QWindow,
+)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.byte_size import size_text
+from app.memory_reading import HISTORY_S, MemoryHistory, MemoryReading
+from app.qt.elided_label import ElidedLabel
+from app.qt.memory_feed import MemoryFeed
+from app.qt.theme import SPACE_S, SPACE_XS, Colors, blend, colors_of, scaled
+from app.translation import Translator
+
+GRAPH_HEIGHT_EM = 5.0
+BAR_HEIGHT_EM = 0.6
+SWATCH_EM = 0.62
+RADIUS_PX = 4.0
+GRID_LINES = 3
+
+
+class Shares:
+    """The parts of the memory from the bottom up, and the colours they are shown in."""
+
+    def __init__(self, colors: Colors) -> None:
+        self.ours = colors.accent
+        self.driver = blend(colors.accent, colors.page, 0.5)
+        self.others = blend(colors.text, colors.page, 0.36)
+        self.ground = colors.hover
+        self.grid = colors.hairline
+        self.frame = colors.border
+
+    def parts(self, reading: MemoryReading) -> list[tuple[QColor, float]]:
+        """Colour and share of the total of each part; [] where the total is not known."""
+        if not reading.total_bytes or reading.others_bytes is None:
+            return []
+        counts = (
+            (self.ours, reading.ours_bytes),
+            (self.driver, reading.driver_bytes),
+            (self.others, reading.others_bytes),
+        )
+        return [(color, min(1.0, count / reading.total_bytes)) for color, count in counts]
+
+
+def current_shares() -> Shares:
+    """For the desktop's palette of now."""
+    return Shares(colors_of(QGuiApplication.palette()))
+
+
+class _Graph(QWidget):
+    """The last minutes as stacked areas; where nothing is known the ground shows."""
+
+    def __init__(self, history: MemoryHistory) -> None:
+        super().__init__()
+        self._history = history
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        """In terms of the font."""
+        em = self.fontMetrics().height()
+        return QSize(20 * em, round(GRAPH_HEIGHT_EM * em))
+
+    def minimumSizeHint(self) -> QSize:
+        """Half of it still shows something."""
+        return QSize(8 * self.fontMetrics().height(), round(0.5 * self.sizeHint().height()))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Ground, grid, areas, frame."""
+        shares, painter = current_shares(), QPainter(self)
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.fillRect(area, shares.ground)
+        painter.setPen(shares.grid)
+        for line in range(1, GRID_LINES + 1):
+            y = round(area.bottom() - area.height() * line / (GRID_LINES + 1)) + 0.5
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setClipRect(area)
+        last = self._history.last
+        for run in self._history.runs() if last is not None else ():
+            self._paint_run(painter, area, run, last.at_s if last is not None else 0.0, shares)
+        painter.setClipping(False)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(shares.frame)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+        painter.end()
+
+    def _paint_run(
+        self, painter: QPainter, area: QRectF, run: Sequence[MemoryReading], now_s: float, shares: Shares
+    ) -> None:
+        """One stretch; a single reading becomes a short step, so that the first one is seen at once."""
+        places = [area.right() - area.width() * (now_s - reading.at_s) / self._history.span_s for reading in run]
+        if len(places) == 1:
+            places = [places[0] - area.width() / HISTORY_S, places[0]]
+            run = [run[0], run[0]]
+        stacks = [shares.parts(reading) for reading in run]
+        floor = [area.bottom()] * len(run)
+        for part in range(len(stacks[0])):
+            top = [low - area.height() * stack[part][1] for low, stack in zip(floor, stacks, strict=True)]
+            points = [QPointF(x, y) for x, y in zip(places, top, strict=True)]
+            points += [QPointF(x, y) for x, y in zip(reversed(places), reversed(floor), strict=True)]
+            painter.setBrush(stacks[0][part][0])
+            painter.drawPolygon(QPolygonF(points))
+            floor = top
+
+
+class _Bar(QWidget):
+    """The present moment as one bar."""
+
+    def __init__(self, history: MemoryHistory) -> None:
+        super().__init__()
+        self._history = history
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        """In terms of the font."""
+        em = self.fontMetrics().height()
+        return QSize(12 * em, max(6, round(BAR_HEIGHT_EM * em)))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Ground and parts, from the left; from the right where the language is written so."""
+        shares, painter = current_shares(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.layoutDirection() is Qt.LayoutDirection.RightToLeft:
+            painter.translate(self.width(), 0)
+            painter.scale(-1, 1)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(shares.grid)
+        painter.drawRoundedRect(QRectF(self.rect()), RADIUS_PX, RADIUS_PX)
+        x, last = 0.0, self._history.last
+        for color, share in shares.parts(last) if last is not None else ():
+            width = self.width() * share
+            painter.setClipRect(QRectF(x, 0, width, self.height()))
+            painter.setBrush(color)
+            painter.drawRoundedRect(QRectF(self.rect()), RADIUS_PX, RADIUS_PX)
+            x += width
+        painter.end()
+
+
+class _Swatch(QWidget):
+    """A square of a colour beside the word that it stands for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+        side = round(SWATCH_EM * self.fontMetrics().height())
+        self.setFixedSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A filled square; "free" has a frame alone."""
+        shares, painter = current_shares(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(shares.frame if self._name == "free" else Qt.PenStyle.NoPen)
+        painter.setBrush(shares.ground if self._name == "free" else getattr(shares, self._name))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
+        painter.end()
+
+
+class VramMeter(QWidget):
+    """Shows the readings of a feed, and asks for them only while it is on the screen.
+
+    Args:
+        compact: a bar of the present moment instead of the graph.
+    """
+
+    def __init__(
+        self, feed: MemoryFeed, translator: Translator, compact: bool = False, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._feed, self._translator = feed, translator
+        self._handle: QWindow | None = None
+        self._title, self._name = QLabel(), ElidedLabel()
+        self._title.setFont(scaled(self.font(), 1.0, QFont.Weight.DemiBold))
+        self._name.setProperty("role", "muted")
+        self._picture: QWidget = _Bar(feed.history) if compact else _Graph(feed.history)
+        self._legend = {name: QLabel() for name in ("ours", "driver", "others", "free")}
+        self._swatches = {name: _Swatch(name) for name in self._legend}
+        self._reason = QLabel()
+        self._reason.setProperty("role", "muted")
+        self._reason.setWordWrap(True)
+        self._reason.setTextFormat(Qt.TextFormat.PlainText)
+        self._lay_out()
+        self._feed.changed.connect(self._refresh)
+        self._refresh()
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(SPACE_S)
+        head.addWidget(self._title)
+        head.addWidget(self._name, 1)
+        legend = QHBoxLayout()
+        legend.setSpacing(SPACE_XS)
+        for name, label in self._legend.items():
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            legend.addWidget(self._swatches[name])
+            legend.addWidget(label)
+            legend.addSpacing(SPACE_S)
+        legend.addStretch()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_XS)
+        layout.addLayout(head)
+        layout.addWidget(self._picture, 1)
+        layout.addLayout(legend)
+        layout.addWidget(self._reason)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Readings begin."""
+        super().showEvent(event)
+        handle = self.window().windowHandle()
+        if handle is not self._handle:
+            self._handle = handle
+            handle.windowStateChanged.connect(self._follow_window)
+        self._follow_window()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Readings end, unless another meter is seen."""
+        super().hideEvent(event)
+        self._follow_window()
+
+    def _follow_window(self) -> None:
+        """A window that lies in the taskbar is not looked at."""
+        is_seen = self.isVisible() and not self.window().isMinimized()
+        (self._feed.watch if is_seen else self._feed.unwatch)(self)
+
+    def sentence(self) -> str:
+        """All that the picture shows, in words."""
+        tr, last = self._translator.tr, self._feed.history.last
+        if last is None:
+            return tr("The memory is being read")
+        words = [self._title.text(), last.name] + [label.text() for label in self._legend.values() if label.text()]
+        return ", ".join(word for word in [*words, self._reason.text()] if word)
+
+    def _refresh(self) -> None:
+        tr, last = self._translator.tr, self._feed.history.last
+        on_gpu = last is None or last.place == "gpu"
+        self._title.setText(tr("GPU memory") if on_gpu else tr("Main memory"))
+        self._name.set_full_text("" if last is None else last.name)
+        texts = {name: "" for name in self._legend} if last is None else self._texts(last)
+        for name, text in texts.items():
+            self._legend[name].setText(text)
+            self._legend[name].setVisible(bool(text))
+            self._swatches[name].setVisible(bool(text))
+        reason = self._reason_text(last)
+        self._reason.setText(reason)
+        self._reason.setVisible(bool(reason))
+        self._picture.setAccessibleName(self._title.text())
+        self._picture.setAccessibleDescription(self.sentence())
+        self.setAccessibleName(self._title.text())
+        self.setAccessibleDescription(self.sentence())
+        self._picture.update()
+
+    def _texts(self, reading: MemoryReading) -> dict[str, str]:
+        tr = self._translator.tr
+        is_known = reading.others_bytes is not None and reading.free_bytes is not None
+        return {
+            "ours": tr("DeskInfer {size}", size=size_text(reading.ours_bytes)),
+            "driver": tr("its driver {size}", size=size_text(reading.driver_bytes)) if reading.driver_bytes else "",
+            "others": tr("Others {size}", size=size_text(reading.others_bytes or 0))
+            if is_known
+            else tr("Others unknown"),
+            "free": tr(
+                "Free {size} of {total}",
+                size=size_text(reading.free_bytes or 0),
+                total=size_text(reading.total_bytes or 0),
+            )
+            if is_known
+            else "",
+        }
+
+    def _reason_text(self, reading: MemoryReading | None) -> str:
+        tr = self._translator.tr
+        if reading is None:
+            return tr("The memory is being read")
+        if reading.unknown is not None:
+            return tr("Not known: {reason}.", reason=reading.unknown)
+        return "" if reading.note is None else tr(reading.note)

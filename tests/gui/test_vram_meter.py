@@ -1,0 +1,125 @@
+"""The memory meter: what it says, and that it reads only while somebody looks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from app.memory_reading import MemoryReading
+from app.qt.memory_feed import MemoryFeed
+from app.qt.vram_meter import VramMeter
+from app.translation import Translator, UserText
+
+pytestmark = pytest.mark.gui
+
+GIB = 1 << 30
+
+
+class ScriptedSource:
+    """Gives one reading again and again; says whether it is held."""
+
+    def __init__(self, reading: MemoryReading) -> None:
+        self.reading = reading
+        self.reads = 0
+        self.closed = threading.Event()
+
+    def read(self) -> MemoryReading:
+        self.closed.clear()
+        self.reads += 1
+        return self.reading
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def on_gpu(**changes: object) -> MemoryReading:
+    values = {"total_bytes": 4 * GIB, "ours_bytes": GIB, "driver_bytes": GIB // 4, "others_bytes": GIB // 2}
+    return MemoryReading(0.0, "gpu", "RTX 3050", **{**values, **changes})
+
+
+@pytest.fixture
+def source() -> ScriptedSource:
+    return ScriptedSource(on_gpu())
+
+
+@pytest.fixture
+def feed(source: ScriptedSource) -> Iterator[MemoryFeed]:
+    feed = MemoryFeed(source)
+    yield feed
+    feed.close()
+
+
+def texts(meter: VramMeter) -> list[str]:
+    return [label.text() for label in meter.findChildren(QLabel) if label.isVisible() and label.text()]
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_it_reads_when_it_is_shown_and_lets_go_when_it_is_hidden(
+    qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource, compact: bool
+):
+    meter = VramMeter(feed, Translator("en"), compact)
+    qtbot.addWidget(meter)
+    assert source.reads == 0
+    with qtbot.waitSignal(feed.changed):
+        meter.show()
+    assert texts(meter) == [
+        "GPU memory",
+        "RTX 3050",
+        "DeskInfer 1.00 GiB",
+        "its driver 256 MiB",
+        "Others 512 MiB",
+        "Free 2.25 GiB of 4.00 GiB",
+    ]
+    assert "Free 2.25 GiB of 4.00 GiB" in meter.accessibleDescription()
+    meter.hide()
+    assert source.closed.wait(2)
+    reads = source.reads
+    qtbot.wait(20)
+    assert source.reads == reads
+
+
+def test_the_last_of_two_meters_ends_the_readings(qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource):
+    meters = [VramMeter(feed, Translator("en"), compact) for compact in (False, True)]
+    for meter in meters:
+        qtbot.addWidget(meter)
+        meter.show()
+    qtbot.waitUntil(lambda: source.reads > 0)
+    meters[0].hide()
+    assert not source.closed.is_set()
+    meters[1].showMinimized()
+    assert source.closed.wait(2)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_not_known_is_said_with_its_reason_and_comes_back(
+    qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource, language: str
+):
+    translator = Translator(language)
+    reason = UserText("the NVIDIA driver failed ({reason})", reason="GPU is lost")
+    source.reading = on_gpu(total_bytes=None, others_bytes=None, driver_bytes=0, unknown=reason)
+    meter = VramMeter(feed, translator)
+    qtbot.addWidget(meter)
+    with qtbot.waitSignal(feed.changed):
+        meter.show()
+    assert texts(meter)[-1] == translator.tr("Not known: {reason}.", reason=reason)
+    assert translator.tr("Others unknown") in texts(meter)
+    source.reading = on_gpu()
+    with qtbot.waitSignal(feed.changed, timeout=3000):
+        pass
+    assert translator.tr("Others unknown") not in texts(meter)
+
+
+def test_the_picture_shows_the_shares(qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource):
+    meter = VramMeter(feed, Translator("en"), compact=True)
+    qtbot.addWidget(meter)
+    meter.resize(400, 80)
+    with qtbot.waitSignal(feed.changed):
+        meter.show()
+    picture = meter._picture.grab().toImage()
+    y, width = picture.height() // 2, picture.width()
+    ours, driver, others, free = (picture.pixelColor(int(width * at), y) for at in (0.1, 0.28, 0.4, 0.8))
+    assert len({color.name() for color in (ours, driver, others, free)}) == 4
