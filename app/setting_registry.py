@@ -10,7 +10,7 @@ from app.byte_size import byte_size
 from app.commands import hotkey_setting
 from app.hotkeys import parse
 from app.language import LANGUAGES
-from app.settings import Setting
+from app.settings import Setting, program_names
 from app.translation import UserText
 
 MIN_CONTEXT_TOKENS = 512
@@ -50,8 +50,8 @@ def _language_settings() -> list[Setting]:
             default="auto",
             title={"en": "Language of the windows", "zh": "界面语言"},
             help={
-                "en": "Language of menus, windows and messages. Takes effect at the next start.",
-                "zh": "菜单、窗口和消息的语言。下次启动时生效。",
+                "en": "Language of menus, windows and messages. Takes effect when the app is started again.",
+                "zh": "菜单、窗口和消息的语言。重新启动应用后生效。",
             },
             choices={"auto": automatic, "en": {"en": "English", "zh": "English"}, "zh": {"en": "中文", "zh": "中文"}},
         ),
@@ -85,7 +85,7 @@ def _model_settings() -> list[Setting]:
     return [
         Setting(
             key="model.default",
-            kind="text",
+            kind="model",
             default="",
             title={"en": "Model", "zh": "模型"},
             help={
@@ -163,6 +163,34 @@ def _model_settings() -> list[Setting]:
 def _desktop_settings() -> list[Setting]:
     return [
         Setting(
+            key="appearance.theme",
+            kind="choice",
+            default="system",
+            title={"en": "Colours", "zh": "配色"},
+            help={"en": "Light or dark windows.", "zh": "窗口使用浅色或深色。"},
+            choices={
+                "system": {"en": "As the system", "zh": "跟随系统"},
+                "light": {"en": "Light", "zh": "浅色"},
+                "dark": {"en": "Dark", "zh": "深色"},
+            },
+        ),
+        Setting(
+            key="answer.after",
+            kind="choice",
+            default="show",
+            title={"en": "When an answer has ended", "zh": "回答结束后"},
+            help={
+                "en": "The selection is only replaced by itself where that is safe: its window still has the keyboard, "
+                "and nothing in the answer was flagged. Else the answer waits in the popup.",
+                "zh": "仅在安全时才自动替换：原窗口仍有键盘焦点，且回答没有需要核对之处。否则回答留在弹窗中。",
+            },
+            choices={
+                "show": {"en": "Keep it in the popup", "zh": "留在弹窗中"},
+                "copy": {"en": "Copy it", "zh": "复制"},
+                "replace": {"en": "Replace the selection", "zh": "替换所选文字"},
+            },
+        ),
+        Setting(
             key="clipboard.restore",
             kind="flag",
             default=True,
@@ -187,6 +215,19 @@ def _desktop_settings() -> list[Setting]:
 
 def _privacy_settings() -> list[Setting]:
     return [
+        Setting(
+            key="privacy.leave_alone",
+            kind="programs",
+            default="",
+            title={"en": "Programs to leave alone", "zh": "不读取的程序"},
+            help={
+                "en": "Nothing is read out of their windows, and no keys are sent to them. "
+                "Names as in the task manager, with commas, like keepassxc, 1password.",
+                "zh": "不读取这些程序窗口中的内容，也不向其发送按键。"
+                "填写任务管理器中的名称，以逗号分隔，例如 keepassxc, 1password。",
+            },
+            check=_programs,
+        ),
         Setting(
             key="history.keep",
             kind="flag",
@@ -244,6 +285,10 @@ def _hotkey_settings(actions: Iterable[Action]) -> list[Setting]:
 
 def _hotkey(text: str) -> str:
     return str(parse(text)) if text.strip() else ""
+
+
+def _programs(text: str) -> str:
+    return ", ".join(program_names(text))
 
 
 def _vram(text: str) -> str:

@@ -20,7 +20,7 @@ from app.toml_text import flatten, toml_text
 from app.translation import UserText
 
 Value = bool | int | float | str
-Kind = Literal["flag", "integer", "number", "text", "choice", "hotkey"]
+Kind = Literal["flag", "integer", "number", "text", "choice", "hotkey", "model", "path", "programs"]
 Listener = Callable[[str, Value], None]
 
 _HEADER = (
@@ -33,6 +33,9 @@ _KIND_TYPES: dict[Kind, type] = {
     "text": str,
     "choice": str,
     "hotkey": str,
+    "model": str,
+    "path": str,
+    "programs": str,
 }
 _KIND_TEXTS: dict[Kind, UserText] = {
     "flag": UserText("true or false"),
@@ -41,6 +44,9 @@ _KIND_TEXTS: dict[Kind, UserText] = {
     "text": UserText("a text in quotes"),
     "choice": UserText("a text in quotes"),
     "hotkey": UserText("a hotkey in quotes"),
+    "model": UserText("a text in quotes"),
+    "path": UserText("a text in quotes"),
+    "programs": UserText("a text in quotes"),
 }
 
 
@@ -108,6 +114,12 @@ class Setting:
             default=_shown(self.default),
         )
         return SettingError(self.key, text)
+
+
+def program_names(text: str) -> tuple[str, ...]:
+    """The programs that a setting of kind "programs" names, as `app.desktop.Window.program` has them."""
+    names = (name.strip().lower().removesuffix(".exe") for name in text.replace("，", ",").split(","))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _shown(value: object) -> str:
