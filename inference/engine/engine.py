@@ -29,7 +29,6 @@ from inference.request import (
 )
 from inference.text.detokenizer import Detokenizer
 
-
 _CHARS_A_TOKEN = 8  # more than texts have; so long a prompt is looked at before it is tokenized as a whole
 _SLICE_SLACK = 4  # tokens that the cuts of a slice may have added to it
 
