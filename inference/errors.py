@@ -42,7 +42,8 @@ class ContextOverflowError(InferenceError):
         self.context_tokens = context_tokens
         super().__init__(
             f"The text is {'about ' if is_estimate else ''}{prompt_tokens} tokens long, but the model's context holds"
-            f" {context_tokens} together with the answer. Select a shorter text, or load the model with a larger context."
+            f" {context_tokens} together with the answer. Select a shorter text, or load the model with a"
+            " larger context."
         )
 
 
