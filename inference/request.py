@@ -189,10 +189,12 @@ class TokenCounts:
     Attributes:
         counts: tokens of each text, as plain text; a very long one is counted in slices, which may add one token each.
         context_tokens: what prompt and answer may have together.
+        estimated: the counts are guesses, rather too high, of an engine that does not know the model's vocabulary.
     """
 
     counts: tuple[int, ...]
     context_tokens: int
+    estimated: bool = False
 
 
 class ModelState(enum.Enum):
