@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.language import UNKNOWN, Languages, detect, other_language
+from app.text_checks import REWRITE_CHECKS, SUMMARY_CHECKS, TRANSLATION_CHECKS, CheckName
 from inference.errors import InvalidRequestError
 from inference.request import GenerationRequest, Message, Priority, SamplingParams
 
-OutputKind = Literal["text", "todos"]
+OutputKind = Literal["text", "changes", "todos"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,11 @@ class Action:
         prompts: by language, at least one.
         hotkey: default for the selection, "" for none.
         clipboard_hotkey: default for the clipboard's text, "" for none.
-        output: "text", or "todos" for a list that the popup shows as one.
+        output: "text"; "changes" for the same text in other words, shown as changes to take or leave; "todos" for a
+            list that the popup shows as one.
         replaces: whether the answer is meant to take the place of the selection.
         order: place in menus; ties go by id.
+        own_checks: what of the source is looked for in the answer; None for what fits the kind of action.
     """
 
     id: str
@@ -68,6 +71,23 @@ class Action:
     output: OutputKind = "text"
     replaces: bool = False
     order: int = 100
+    own_checks: tuple[CheckName, ...] | None = None
+
+    @property
+    def is_translation(self) -> bool:
+        """Whether the answer is in another language than the text."""
+        return any("{target_language}" in prompt.system + prompt.user for prompt in self.prompts.values())
+
+    @property
+    def checks(self) -> tuple[CheckName, ...]:
+        """What of the source is looked for in the answer."""
+        if self.own_checks is not None:
+            return self.own_checks
+        if self.is_translation:
+            return TRANSLATION_CHECKS
+        if self.output == "text":
+            return REWRITE_CHECKS if self.replaces else SUMMARY_CHECKS
+        return REWRITE_CHECKS if self.output == "changes" else ()
 
     def title(self, ui_language: str) -> str:
         """The name in menus and windows."""

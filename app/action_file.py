@@ -8,10 +8,11 @@ import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast, get_args
 
-from app.action import Action, Example, Prompt
+from app.action import Action, Example, OutputKind, Prompt
 from app.hotkeys import HotkeyFormatError, parse
+from app.text_checks import CHECK_NAMES, CheckName
 from app.translation import UserText, placeholders
 from inference.errors import InvalidRequestError
 from inference.request import SamplingParams
@@ -25,7 +26,7 @@ _EXAMPLE_KEYS = ("text", "answer", "target")
 _SAMPLING_KEYS = tuple(field.name for field in fields(SamplingParams))
 _TOP_KEYS = (
     *("id", "order", "title", "description", "prompt", "sampling"),
-    *("hotkey", "clipboard_hotkey", "output", "replaces"),
+    *("hotkey", "clipboard_hotkey", "output", "replaces", "checks"),
 )
 _USER_PLACEHOLDERS = ("text", "target_language")
 _SYSTEM_PLACEHOLDERS = ("target_language",)
@@ -113,9 +114,10 @@ class _Reader:
             sampling=self._sampling(),
             hotkey=self._hotkey("hotkey"),
             clipboard_hotkey=self._hotkey("clipboard_hotkey"),
-            output="todos" if self._output() == "todos" else "text",
+            output=self._output(),
             replaces=bool(self._value("", self._table, "replaces", bool, False)),
             order=int(self._value("", self._table, "order", int, 100)),
+            own_checks=self._checks(),
         )
 
     def _id(self, default_id: str) -> str:
@@ -125,11 +127,25 @@ class _Reader:
             self._fail("id", UserText(text, value=value))
         return value
 
-    def _output(self) -> str:
+    def _output(self) -> OutputKind:
         value = str(self._value("", self._table, "output", str, "text"))
-        if value not in ("text", "todos"):
-            self._fail("output", UserText('output is "{value}", but it must be "text" or "todos".', value=value))
-        return value
+        for kind in get_args(OutputKind):
+            if value == kind:
+                return cast(OutputKind, kind)
+        text = 'output is "{value}", but it must be "text", "changes" or "todos".'
+        self._fail("output", UserText(text, value=value))
+
+    def _checks(self) -> tuple[CheckName, ...] | None:
+        values = self._value("", self._table, "checks", list, None)
+        for value in values or ():
+            if value not in CHECK_NAMES:
+                text = UserText(
+                    "checks holds {value}, but it may only hold {known}.",
+                    value=repr(value),
+                    known=", ".join(CHECK_NAMES),
+                )
+                self._fail("checks", text)
+        return None if values is None else tuple(values)
 
     def _texts(self, name: str) -> dict[str, str]:
         """A text by language; a plain string counts as English."""

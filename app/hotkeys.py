@@ -2,7 +2,7 @@
 
 Keys are named by what they print on a US keyboard or by their function; app/platform maps the names to key codes.
 
-The actions' defaults (assets/actions) are Ctrl+Shift+1 to 4 for the selection and Ctrl+Shift+F1 to F4, the keys above
+The actions' defaults (assets/actions) are Ctrl+Shift+1 to 5 for the selection and Ctrl+Shift+F1 to F5, the keys above
 them, for the clipboard. Ctrl+Alt would be AltGr, Alt+Shift switches keyboard layouts, Meta belongs to the desktop, and
 browsers and terminals use many letters with Ctrl+Shift. Known losers: Windows Terminal (opens the profile of that
 number) and Excel (number formats).

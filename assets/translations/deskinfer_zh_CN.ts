@@ -423,8 +423,8 @@
         <translation>这不是有效的 TOML：{reason}。</translation>
     </message>
     <message>
-        <source>output is "{value}", but it must be "text" or "todos".</source>
-        <translation>output 的值是“{value}”，但必须是 "text" 或 "todos"。</translation>
+        <source>output is "{value}", but it must be "text", "changes" or "todos".</source>
+        <translation>output 的值是“{value}”，但必须是 "text"、"changes" 或 "todos"。</translation>
     </message>
     <message>
         <source>The key "{key}" is unknown here. Did you mean "{near}"?</source>

@@ -14,10 +14,11 @@ from app.actions import ActionRegistry, UnknownActionError
 from app.hotkeys import conflicts, parse, warnings
 from app.language import LANGUAGES, Languages
 from app.paths import assets_dir
+from app.text_checks import REWRITE_CHECKS, SUMMARY_CHECKS, TRANSLATION_CHECKS
 from inference.errors import InvalidRequestError
 from inference.request import Priority, SamplingParams
 
-BUILTIN = ["summarize", "translate", "rewrite", "todos"]
+BUILTIN = ["summarize", "translate", "rewrite", "proofread", "todos"]
 ENGLISH_FIRST = Languages(LANGUAGES["en"], LANGUAGES["zh"])
 CHINESE_FIRST = Languages(LANGUAGES["zh"], LANGUAGES["en"])
 MINIMAL = '[prompt.en]\nuser = "Do it: {text}"\n'
@@ -46,8 +47,19 @@ def test_every_built_in_action_speaks_both_languages(tmp_path: Path, action_id: 
     assert set(action.titles) == set(action.descriptions) == set(action.prompts) == {"en", "zh"}
     assert action.title("zh") != action.title("en")
     assert action.description("zh") != action.description("en")
-    assert action.output == ("todos" if action_id == "todos" else "text")
-    assert action.replaces == (action_id in ("translate", "rewrite"))
+    assert action.output == {"todos": "todos", "rewrite": "changes", "proofread": "changes"}.get(action_id, "text")
+    assert action.replaces == (action_id in ("translate", "rewrite", "proofread"))
+
+
+def test_what_is_checked_goes_by_the_kind_of_action(tmp_path: Path) -> None:
+    checks = {action.id: action.checks for action in registry(tmp_path).all()}
+    assert checks["rewrite"] == checks["proofread"] == REWRITE_CHECKS
+    assert checks["translate"] == TRANSLATION_CHECKS
+    assert checks["summarize"] == SUMMARY_CHECKS
+    assert checks["todos"] == ()
+    assert parse_action("checks = ['urls']\n" + MINIMAL, "own").checks == ("urls",)
+    assert parse_action("checks = []\n" + MINIMAL, "own").checks == ()
+    assert parse_action("replaces = true\n" + MINIMAL, "own").checks == REWRITE_CHECKS
 
 
 def test_default_hotkeys_collide_with_nothing_well_known_and_not_with_each_other(tmp_path: Path) -> None:
@@ -55,7 +67,7 @@ def test_default_hotkeys_collide_with_nothing_well_known_and_not_with_each_other
     for action in registry(tmp_path).all():
         bindings[action.id] = parse(action.hotkey)
         bindings[f"{action.id}.clipboard"] = parse(action.clipboard_hotkey)
-    assert len(bindings) == 8
+    assert len(bindings) == 10
     assert conflicts(bindings) == []
     assert [text for hotkey in bindings.values() for text in warnings(hotkey)] == []
 
@@ -197,7 +209,9 @@ def test_a_full_file_is_read() -> None:
         ("replaces = 1\n" + MINIMAL, 1, "true or false"),
         ("order = true\n" + MINIMAL, 1, "a whole number"),
         ("id = 'Ä b'\n" + MINIMAL, 1, "a letter first"),
-        ("output = 'html'\n" + MINIMAL, 1, '"text" or "todos"'),
+        ("output = 'html'\n" + MINIMAL, 1, '"text", "changes" or "todos"'),
+        ("checks = ['number']\n" + MINIMAL, 1, "numbers, names"),
+        ("checks = 'numbers'\n" + MINIMAL, 1, "a list"),
         ("hotkey = 'a'\n" + MINIMAL, 1, "Add Ctrl, Alt or Meta"),
         ("clipboard_hotkey = 'Ctrl+Foo'\n" + MINIMAL, 1, "There is no key"),
         ("title = 3\n" + MINIMAL, 1, "a table"),
