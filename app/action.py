@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from app.language import UNKNOWN, Languages, detect, other_language
+from app.long_text import PART_TOKENS, PlanKind
 from app.text_checks import REWRITE_CHECKS, SUMMARY_CHECKS, TRANSLATION_CHECKS, CheckName
 from inference.errors import InvalidRequestError
 from inference.request import GenerationRequest, Message, Priority, SamplingParams
 
 OutputKind = Literal["text", "changes", "todos"]
+RequestKind = Literal["text", "part", "join"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,50 @@ class Prompt:
         system: may hold {target_language}.
         user: holds {text}, the user's text, and may hold {target_language}.
         examples: earlier turns of the chat, so that what they say is not mixed up with the user's text.
+        part: in place of `user` for a part of a text that is too long for one request, "" where `user` does as well.
+        join: in place of `user` where the answers to the parts are put together.
     """
 
     system: str
     user: str
     examples: tuple[Example, ...] = ()
+    part: str = ""
+    join: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FramedAction:
+    """An action whose languages are settled: those of a whole text hold for each of its parts.
+
+    Attributes:
+        language: of the answer, as the prompt calls it.
+        target: code of that language.
+    """
+
+    prompt: Prompt
+    sampling: SamplingParams
+    language: str
+    target: str
+
+    def request(self, text: str, kind: RequestKind = "text", earlier: Sequence[Example] = ()) -> GenerationRequest:
+        """The request for a text; its placeholders are filled in one pass, so braces in the text stay braces.
+
+        Args:
+            kind: the whole text, a part of it, or answers that are to be put together.
+            earlier: how earlier parts came out, as further examples.
+        """
+        template = {"text": "", "part": self.prompt.part, "join": self.prompt.join}[kind] or self.prompt.user
+
+        def filled(template: str, text: str = "") -> str:
+            return _fill(template, {"text": text, "target_language": self.language})
+
+        messages = [Message("system", filled(self.prompt.system))] if self.prompt.system else []
+        for example in (*self.prompt.examples, *earlier):
+            if example.target in ("", self.target):
+                turn = Message("user", filled(self.prompt.user, example.text))
+                messages += [turn, Message("assistant", example.answer)]
+        messages.append(Message("user", filled(template, text.strip("\r\n"))))
+        return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +100,9 @@ class Action:
         replaces: whether the answer is meant to take the place of the selection.
         order: place in menus; ties go by id.
         own_checks: what of the source is looked for in the answer; None for what fits the kind of action.
+        own_plan: what is done with a text that is too long for one request; None for what fits the kind of action.
+        own_part_tokens: most tokens of a part of such a text; None for what small models do well with.
+        speaks_target: the prompt is in the language of the answer, not in that of the text.
     """
 
     id: str
@@ -72,6 +116,28 @@ class Action:
     replaces: bool = False
     order: int = 100
     own_checks: tuple[CheckName, ...] | None = None
+    own_plan: PlanKind | None = None
+    own_part_tokens: int | None = None
+    speaks_target: bool = False
+
+    @property
+    def plan(self) -> PlanKind:
+        """What is done with a text that is too long for one request."""
+        if self.own_plan is not None:
+            return self.own_plan
+        if self.output == "todos":
+            return "merge"
+        return "part_by_part" if self.replaces or self.output == "changes" or self.is_translation else "map_reduce"
+
+    @property
+    def part_tokens(self) -> int:
+        """Most tokens of a part of such a text."""
+        return self.own_part_tokens or PART_TOKENS[self.plan]
+
+    @property
+    def growth(self) -> float:
+        """Tokens that an answer may have for each token of a text that is translated or rewritten."""
+        return 2.0 if self.is_translation else 1.3
 
     @property
     def is_translation(self) -> bool:
@@ -101,15 +167,27 @@ class Action:
         """Which of the prompts fits a text.
 
         A small model tends to answer in the language of its instructions, so a Chinese text gets the Chinese prompt
-        and any other the English one. A text without letters goes by the language of the windows.
+        and any other the English one. A text without letters goes by the language of the windows. Translations come
+        out better where the prompt is in their language.
         """
-        language = detect(text, (languages.first, languages.second))
-        wanted = ui_language if language is UNKNOWN else language.code
+        if self.speaks_target:
+            wanted = other_language(text, languages.first, languages.second).code
+        else:
+            language = detect(text, (languages.first, languages.second))
+            wanted = ui_language if language is UNKNOWN else language.code
         code = "zh" if wanted == "zh" else "en"
         return code if code in self.prompts else next(iter(self.prompts))
 
     def request(self, text: str, languages: Languages, ui_language: str = "en") -> GenerationRequest:
-        """Builds the request for a text; its placeholders are filled in one pass, so braces in the text stay braces.
+        """Builds the request for a text that fits one.
+
+        Raises:
+            InvalidRequestError: the text is empty or white space.
+        """
+        return self.framed(text, languages, ui_language).request(text)
+
+    def framed(self, text: str, languages: Languages, ui_language: str = "en") -> FramedAction:
+        """Settles the languages for a text.
 
         Raises:
             InvalidRequestError: the text is empty or white space.
@@ -119,17 +197,7 @@ class Action:
         code = self.prompt_language(text, languages, ui_language)
         target = other_language(text, languages.first, languages.second)
         language = target.chinese if code == "zh" else target.english
-        prompt = self.prompts[code]
-
-        def filled(template: str, text: str = "") -> str:
-            return _fill(template, {"text": text, "target_language": language})
-
-        messages = [Message("system", filled(prompt.system))] if prompt.system else []
-        for example in prompt.examples:
-            if example.target in ("", target.code):
-                messages += [Message("user", filled(prompt.user, example.text)), Message("assistant", example.answer)]
-        messages.append(Message("user", filled(prompt.user, text.strip("\r\n"))))
-        return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION)
+        return FramedAction(self.prompts[code], self.sampling, language, target.code)
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

@@ -6,12 +6,14 @@ import difflib
 import errno
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn, cast, get_args
 
 from app.action import Action, Example, OutputKind, Prompt
 from app.hotkeys import HotkeyFormatError, parse
+from app.long_text import LEAST_PART_TOKENS, PLAN_KINDS, PlanKind
 from app.text_checks import CHECK_NAMES, CheckName
 from app.translation import UserText, placeholders
 from inference.errors import InvalidRequestError
@@ -21,12 +23,13 @@ MAX_FILE_BYTES = 1 << 20
 """A hundred times the largest action; reading a megabyte takes a fraction of a second."""
 
 _LANGUAGE_KEYS = ("en", "zh")
-_PROMPT_KEYS = ("system", "user", "example")
+_PROMPT_KEYS = ("system", "user", "example", "part", "join")
 _EXAMPLE_KEYS = ("text", "answer", "target")
 _SAMPLING_KEYS = tuple(field.name for field in fields(SamplingParams))
 _TOP_KEYS = (
     *("id", "order", "title", "description", "prompt", "sampling"),
     *("hotkey", "clipboard_hotkey", "output", "replaces", "checks"),
+    *("long", "part_tokens", "prompt_language"),
 )
 _USER_PLACEHOLDERS = ("text", "target_language")
 _SYSTEM_PLACEHOLDERS = ("target_language",)
@@ -118,6 +121,9 @@ class _Reader:
             replaces=bool(self._value("", self._table, "replaces", bool, False)),
             order=int(self._value("", self._table, "order", int, 100)),
             own_checks=self._checks(),
+            own_plan=self._plan(),
+            own_part_tokens=self._part_tokens(),
+            speaks_target=self._choice("prompt_language", ("text", "target"), "text") == "target",
         )
 
     def _id(self, default_id: str) -> str:
@@ -134,6 +140,25 @@ class _Reader:
                 return cast(OutputKind, kind)
         text = 'output is "{value}", but it must be "text", "changes" or "todos".'
         self._fail("output", UserText(text, value=value))
+
+    def _choice(self, key: str, known: Sequence[str], default: str) -> str:
+        value = str(self._value("", self._table, key, str, default))
+        if value not in known:
+            words = ", ".join(f'"{name}"' for name in known)
+            text = '{key} is "{value}", but it must be one of {known}.'
+            self._fail(key, UserText(text, key=key, value=value, known=words))
+        return value
+
+    def _plan(self) -> PlanKind | None:
+        value = self._choice("long", PLAN_KINDS, PLAN_KINDS[0])
+        return cast(PlanKind, value) if "long" in self._table else None
+
+    def _part_tokens(self) -> int | None:
+        value = self._value("", self._table, "part_tokens", int, None)
+        if value is not None and value < LEAST_PART_TOKENS:
+            text = "part_tokens is {value}, but it must be at least {least}."
+            self._fail("part_tokens", UserText(text, value=value, least=LEAST_PART_TOKENS))
+        return cast("int | None", value)
 
     def _checks(self) -> tuple[CheckName, ...] | None:
         values = self._value("", self._table, "checks", list, None)
@@ -178,7 +203,19 @@ class _Reader:
                 placeholder="{text}",
             )
             self._fail(f"{where}.user" if "user" in table else where, text)
-        return Prompt(system, user, self._examples(f"{where}.example", self._value(where, table, "example", list, [])))
+        examples = self._examples(f"{where}.example", self._value(where, table, "example", list, []))
+        return Prompt(
+            system, user, examples, self._other_user(where, table, "part"), self._other_user(where, table, "join")
+        )
+
+    def _other_user(self, where: str, table: dict[str, Any], key: str) -> str:
+        """What stands in place of `user` for a part, or for answers that are put together; "" where nothing does."""
+        template = str(self._value(where, table, key, str, "")).strip()
+        self._check_placeholders(f"{where}.{key}", template, _USER_PLACEHOLDERS)
+        if template and "text" not in placeholders(template):
+            text = "{where} has no {placeholder}, so the model would never see the text. Add it."
+            self._fail(f"{where}.{key}", UserText(text, where=f"{where}.{key}", placeholder="{text}"))
+        return template
 
     def _examples(self, where: str, tables: list[Any]) -> tuple[Example, ...]:
         examples = []

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.action import Example
 from app.action_file import ActionFormatError, parse_action, read_action
 from app.actions import ActionRegistry, UnknownActionError
 from app.hotkeys import conflicts, parse, warnings
@@ -326,3 +327,66 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
 
 def test_the_built_in_files_are_where_the_package_says() -> None:
     assert sorted(path.stem for path in assets_dir("actions").glob("*.toml")) == sorted(BUILTIN)
+
+
+LONG = """
+long = "merge"
+part_tokens = 500
+prompt_language = "target"
+[prompt.en]
+user = "Names in {text}:"
+part = "Names in this part: {text}"
+join = "All names: {text}"
+[prompt.zh]
+user = "人名：{text}"
+"""
+
+
+def test_an_action_says_what_is_done_with_long_texts() -> None:
+    action = parse_action(LONG, "names")
+    assert (action.plan, action.part_tokens) == ("merge", 500)
+    framed = action.framed("Ann met Bob.", Languages(LANGUAGES["en"], LANGUAGES["zh"]))
+    assert framed.request("x").messages[-1].content == "人名：x"
+    framed = action.framed("安娜见了鲍勃。", Languages(LANGUAGES["en"], LANGUAGES["zh"]))
+    contents = [framed.request("x {text}", kind).messages[-1].content for kind in ("text", "part", "join")]
+    assert contents == ["Names in x {text}:", "Names in this part: x {text}", "All names: x {text}"]
+
+
+def test_the_plan_for_long_texts_follows_from_the_kind_of_action() -> None:
+    actions = ActionRegistry(user_dir=Path("no-such-folder"))
+    plans = {action.id: action.plan for action in actions.all()}
+    assert plans["summarize"] == "map_reduce"
+    assert plans["translate"] == plans["rewrite"] == "part_by_part"
+    assert plans["todos"] == "merge"
+    assert parse_action('[prompt.en]\nuser = "{text}"', "own").plan == "map_reduce"
+    assert parse_action('replaces = true\n[prompt.en]\nuser = "{text}"', "own").plan == "part_by_part"
+    assert parse_action('[prompt.en]\nuser = "In {target_language}: {text}"', "own").plan == "part_by_part"
+
+
+def test_examples_of_earlier_parts_stand_behind_the_actions_own() -> None:
+    action = ActionRegistry(user_dir=Path("no-such-folder")).get("translate")
+    framed = action.framed("Good morning.", Languages(LANGUAGES["en"], LANGUAGES["zh"]))
+    messages = framed.request("Good evening.", "part", (Example("Good morning.", "早上好。"),)).messages
+    assert messages[-2].content == "早上好。"
+    assert "Good morning." in messages[-3].content
+    assert messages[:-3] == framed.request("Good evening.").messages[:-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('long = "in parts"', 'long is "in parts", but it must be one of "part_by_part", "map_reduce", "merge".'),
+        ("part_tokens = 3", "part_tokens is 3, but it must be at least 32."),
+        ('prompt_language = "zh"', 'prompt_language is "zh", but it must be one of "text", "target".'),
+    ],
+)
+def test_mistakes_about_long_texts_are_named(line: str, message: str) -> None:
+    with pytest.raises(ActionFormatError) as caught:
+        parse_action(f'{line}\n[prompt.en]\nuser = "{{text}}"', "own")
+    assert str(caught.value.text) == message
+    assert caught.value.line == 1
+
+
+def test_a_part_prompt_without_the_text_is_named() -> None:
+    with pytest.raises(ActionFormatError, match=r"prompt\.en\.part has no \{text\}"):
+        parse_action('[prompt.en]\nuser = "{text}"\npart = "Go on."', "own")
