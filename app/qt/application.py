@@ -29,6 +29,7 @@ from app.qt.controller import AnswerController
 from app.qt.engine_settings import EngineSettings
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
+from app.qt.history_binding import HistoryBinding
 from app.qt.hotkey_binding import HotkeyBinding, HotkeyState
 from app.qt.main_window import MainWindow
 from app.qt.popup import Popup
@@ -98,6 +99,7 @@ class Application(QObject):
         self._session = session
         self.clipboard = QtClipboard()
         self.popup = Popup(self._translator)
+        self.history = HistoryBinding(self._settings, self._translator, self.show_error)
         self.window = MainWindow(self._translator)
         self.controller = AnswerController(
             client=self._client,
@@ -119,6 +121,7 @@ class Application(QObject):
         self._show_status()
         self._bind_hotkeys()
         self._tell_problems()
+        self.history.tell_problem()
         languages = self._languages()
         if needs_identifier((languages.first, languages.second)):
             threading.Thread(target=preload, name="language-preload", daemon=True).start()
@@ -130,6 +133,7 @@ class Application(QObject):
         self._bridge.hotkey_pressed.connect(self._commands.run)
         self._bridge.model_event.connect(self._on_model_event)
         self.controller.busy_changed.connect(self._on_busy_changed)
+        self.controller.answered.connect(self.history.add_answer)
         self.window.action_requested.connect(self.controller.run_text)
         self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
         self.window.quit_requested.connect(self.quit)
@@ -170,6 +174,10 @@ class Application(QObject):
             return
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._settings.path)))
 
+    def clear_history(self) -> None:
+        """Removes conversations and answers, once the user has confirmed it."""
+        self.history.ask_to_clear()
+
     def show_window(self) -> None:
         """Opens the window, or brings it to the front."""
         self.window.bring_to_front()
@@ -191,6 +199,7 @@ class Application(QObject):
             self.window.hide()
             self.controller.close()
             self.clipboard.close()
+            self.history.close()
             self._session.grabber.close()
             self._session.desktop.close()
         self.ended.emit()

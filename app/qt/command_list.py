@@ -39,6 +39,10 @@ class Host(Protocol):
         """Opens the settings in the user's editor."""
         ...
 
+    def clear_history(self) -> None:
+        """Removes conversations and answers, once the user has confirmed it."""
+        ...
+
     def show_window(self) -> None:
         """Opens the window."""
         ...
@@ -60,6 +64,7 @@ def commands_of(host: Host, actions: ActionRegistry, translator: Translator) -> 
             Command("window.open", tr("Open the window"), host.show_window, group="app"),
             Command("settings.open", tr("Open the settings file"), host.open_settings_file, group="app"),
             Command("actions.folder", tr("Open the folder of your own actions"), host.open_actions_folder, group="app"),
+            Command("history.clear", tr("Clear the history…"), host.clear_history, group="app"),
             Command("app.quit", tr("Quit"), host.quit, group="quit"),
         ]
     )

@@ -67,9 +67,11 @@ class AnswerController(QObject):
 
     Signals:
         busy_changed: whether a request runs.
+        answered: an answer is complete: action id, source text, answer, model.
     """
 
     busy_changed = Signal(bool)
+    answered = Signal(str, str, str, str)
 
     def __init__(
         self,
@@ -332,6 +334,8 @@ class AnswerController(QObject):
             self._end_request()
             model = self._model_event.model
             self._popup.finish(small_print(event, model, self._translator), details(event, self._translator))
+            if self._job is not None and self._answer and event.finish_reason != "cancelled":
+                self.answered.emit(self._job.action.id, self._job.selected.text, "".join(self._answer), model)
         elif isinstance(event, FailedEvent):
             self._end_request()
             self._popup.show_notice(error_notice(event.error, self._translator))

@@ -47,5 +47,29 @@
         <source>it cannot be opened; correct the rights of the file and its folder</source>
         <translation>文件无法打开，请修正文件及其文件夹的权限</translation>
     </message>
+    <message>
+        <source>The history needs your attention</source>
+        <translation>历史记录需要您处理</translation>
+    </message>
+    <message>
+        <source>Clear the history…</source>
+        <translation>清空历史记录…</translation>
+    </message>
+    <message>
+        <source>Clear the history</source>
+        <translation>清空历史记录</translation>
+    </message>
+    <message>
+        <source>Keep it</source>
+        <translation>保留</translation>
+    </message>
+    <message>
+        <source>Remove all conversations and answers?</source>
+        <translation>删除所有对话和回答？</translation>
+    </message>
+    <message>
+        <source>They cannot be brought back. Export what you want to keep first.</source>
+        <translation>删除后无法恢复。需要保留的内容请先导出。</translation>
+    </message>
 </context>
 </TS>
