@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
     QFont,
     QGuiApplication,
     QHideEvent,
     QPainter,
+    QPainterPath,
     QPaintEvent,
     QPolygonF,
     QShowEvent,
@@ -27,7 +29,6 @@ from app.translation import Translator
 
 GRAPH_HEIGHT_EM = 5.0
 BAR_HEIGHT_EM = 0.6
-SWATCH_EM = 0.62
 RADIUS_PX = 4.0
 GRID_LINES = 3
 
@@ -42,6 +43,7 @@ class Shares:
         self.ground = colors.hover
         self.grid = colors.hairline
         self.frame = colors.border
+        self.free = colors.border
 
     def parts(self, reading: MemoryReading) -> list[tuple[QColor, float]]:
         """Colour and share of the total of each part; [] where the total is not known."""
@@ -61,7 +63,7 @@ def current_shares() -> Shares:
 
 
 class _Graph(QWidget):
-    """The last minutes as stacked areas; where nothing is known the ground shows."""
+    """The last minutes as stacked areas."""
 
     def __init__(self, history: MemoryHistory) -> None:
         super().__init__()
@@ -78,25 +80,24 @@ class _Graph(QWidget):
         return QSize(8 * self.fontMetrics().height(), round(0.5 * self.sizeHint().height()))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Ground, grid, areas, frame."""
-        shares, painter = current_shares(), QPainter(self)
+        """Frame and areas; where nothing is known the page shows."""
+        shares, painter, last = current_shares(), QPainter(self), self._history.last
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.fillRect(area, shares.ground)
+        frame = QPainterPath()
+        frame.addRoundedRect(area, RADIUS_PX, RADIUS_PX)
+        painter.setClipPath(frame)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for run in self._history.runs() if last is not None else ():
+            self._paint_run(painter, area, run, last.at_s if last is not None else 0.0, shares)
         painter.setPen(shares.grid)
         for line in range(1, GRID_LINES + 1):
             y = round(area.bottom() - area.height() * line / (GRID_LINES + 1)) + 0.5
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setClipRect(area)
-        last = self._history.last
-        for run in self._history.runs() if last is not None else ():
-            self._paint_run(painter, area, run, last.at_s if last is not None else 0.0, shares)
         painter.setClipping(False)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(shares.frame)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+        painter.drawPath(frame)
         painter.end()
 
     def _paint_run(
@@ -107,6 +108,8 @@ class _Graph(QWidget):
         if len(places) == 1:
             places = [places[0] - area.width() / HISTORY_S, places[0]]
             run = [run[0], run[0]]
+        painter.setBrush(shares.ground)
+        painter.drawRect(QRectF(places[0], area.top(), places[-1] - places[0], area.height()))
         stacks = [shares.parts(reading) for reading in run]
         floor = [area.bottom()] * len(run)
         for part in range(len(stacks[0])):
@@ -151,25 +154,6 @@ class _Bar(QWidget):
         painter.end()
 
 
-class _Swatch(QWidget):
-    """A square of a colour beside the word that it stands for."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name = name
-        side = round(SWATCH_EM * self.fontMetrics().height())
-        self.setFixedSize(side, side)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """A filled square; "free" has a frame alone."""
-        shares, painter = current_shares(), QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(shares.frame if self._name == "free" else Qt.PenStyle.NoPen)
-        painter.setBrush(shares.ground if self._name == "free" else getattr(shares, self._name))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
-        painter.end()
-
-
 class VramMeter(QWidget):
     """Shows the readings of a feed, and asks for them only while it is on the screen.
 
@@ -187,13 +171,17 @@ class VramMeter(QWidget):
         self._title.setFont(scaled(self.font(), 1.0, QFont.Weight.DemiBold))
         self._name.setProperty("role", "muted")
         self._picture: QWidget = _Bar(feed.history) if compact else _Graph(feed.history)
-        self._legend = {name: QLabel() for name in ("ours", "driver", "others", "free")}
-        self._swatches = {name: _Swatch(name) for name in self._legend}
-        self._reason = QLabel()
-        self._reason.setProperty("role", "muted")
-        self._reason.setWordWrap(True)
+        self._span = QLabel("" if compact else translator.tr("last {minutes} minutes", minutes=round(HISTORY_S / 60)))
+        self._span.setProperty("role", "muted")
+        self._legend, self._reason = QLabel(), QLabel()
+        self._legend.setTextFormat(Qt.TextFormat.RichText)
         self._reason.setTextFormat(Qt.TextFormat.PlainText)
+        self._reason.setProperty("role", "muted")
+        for label in (self._legend, self._reason):
+            label.setWordWrap(True)
         self._lay_out()
+        if compact:
+            self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._feed.changed.connect(self._refresh)
         self._refresh()
 
@@ -202,20 +190,13 @@ class VramMeter(QWidget):
         head.setSpacing(SPACE_S)
         head.addWidget(self._title)
         head.addWidget(self._name, 1)
-        legend = QHBoxLayout()
-        legend.setSpacing(SPACE_XS)
-        for name, label in self._legend.items():
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            legend.addWidget(self._swatches[name])
-            legend.addWidget(label)
-            legend.addSpacing(SPACE_S)
-        legend.addStretch()
+        head.addWidget(self._span)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS)
         layout.addLayout(head)
         layout.addWidget(self._picture, 1)
-        layout.addLayout(legend)
+        layout.addWidget(self._legend)
         layout.addWidget(self._reason)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -239,48 +220,57 @@ class VramMeter(QWidget):
 
     def sentence(self) -> str:
         """All that the picture shows, in words."""
-        tr, last = self._translator.tr, self._feed.history.last
-        if last is None:
-            return tr("The memory is being read")
-        words = [self._title.text(), last.name] + [label.text() for label in self._legend.values() if label.text()]
-        return ", ".join(word for word in [*words, self._reason.text()] if word)
+        last = self._feed.history.last
+        words = [self._title.text(), "" if last is None else last.name]
+        words += [text for _, text in self._parts(last)]
+        return ", ".join(word for word in [*words, self._reason_text(last)] if word)
+
+    def event(self, event: QEvent) -> bool:
+        """The colours of the legend stand in its text."""
+        if event.type() is QEvent.Type.ApplicationPaletteChange and hasattr(self, "_reason"):
+            self._refresh()
+        return super().event(event)
 
     def _refresh(self) -> None:
         tr, last = self._translator.tr, self._feed.history.last
-        on_gpu = last is None or last.place == "gpu"
-        self._title.setText(tr("GPU memory") if on_gpu else tr("Main memory"))
+        self._title.setText(tr("GPU memory") if last is None or last.place == "gpu" else tr("Main memory"))
         self._name.set_full_text("" if last is None else last.name)
-        texts = {name: "" for name in self._legend} if last is None else self._texts(last)
-        for name, text in texts.items():
-            self._legend[name].setText(text)
-            self._legend[name].setVisible(bool(text))
-            self._swatches[name].setVisible(bool(text))
-        reason = self._reason_text(last)
-        self._reason.setText(reason)
-        self._reason.setVisible(bool(reason))
-        self._picture.setAccessibleName(self._title.text())
-        self._picture.setAccessibleDescription(self.sentence())
-        self.setAccessibleName(self._title.text())
-        self.setAccessibleDescription(self.sentence())
+        self._legend.setText(self._legend_text(last))
+        self._legend.setVisible(last is not None)
+        self._reason.setText(self._reason_text(last))
+        self._reason.setVisible(bool(self._reason.text()))
+        sentence = self.sentence()
+        self._legend.setAccessibleName(", ".join(text for _, text in self._parts(last)))
+        for widget in (self, self._picture):
+            widget.setAccessibleName(self._title.text())
+            widget.setAccessibleDescription(sentence)
         self._picture.update()
 
-    def _texts(self, reading: MemoryReading) -> dict[str, str]:
+    def _legend_text(self, reading: MemoryReading | None) -> str:
+        """Each part with a square of its colour; lines break between parts alone."""
+        shares, entries = current_shares(), []
+        for part, text in self._parts(reading):
+            square, color = ("□" if part == "free" else "■"), getattr(shares, part).name()
+            words = escape(text).replace(" ", "\u00a0")
+            entries.append(f'<span style="color:{color}">{square}</span>\u00a0{words}')
+        return " &nbsp; ".join(entries)
+
+    def _parts(self, reading: MemoryReading | None) -> list[tuple[str, str]]:
+        """Names of colours and what they stand for."""
+        if reading is None:
+            return []
         tr = self._translator.tr
-        is_known = reading.others_bytes is not None and reading.free_bytes is not None
-        return {
-            "ours": tr("DeskInfer {size}", size=size_text(reading.ours_bytes)),
-            "driver": tr("its driver {size}", size=size_text(reading.driver_bytes)) if reading.driver_bytes else "",
-            "others": tr("Others {size}", size=size_text(reading.others_bytes or 0))
-            if is_known
-            else tr("Others unknown"),
-            "free": tr(
-                "Free {size} of {total}",
-                size=size_text(reading.free_bytes or 0),
-                total=size_text(reading.total_bytes or 0),
-            )
-            if is_known
-            else "",
-        }
+        parts = [("ours", tr("DeskInfer {size}", size=size_text(reading.ours_bytes)))]
+        if reading.driver_bytes:
+            parts.append(("driver", tr("its driver {size}", size=size_text(reading.driver_bytes))))
+        if reading.total_bytes is None or reading.others_bytes is None or reading.free_bytes is None:
+            return [*parts, ("others", tr("Others unknown"))]
+        free, total = size_text(reading.free_bytes), size_text(reading.total_bytes)
+        return [
+            *parts,
+            ("others", tr("Others {size}", size=size_text(reading.others_bytes))),
+            ("free", tr("Free {size} of {total}", size=free, total=total)),
+        ]
 
     def _reason_text(self, reading: MemoryReading | None) -> str:
         tr = self._translator.tr

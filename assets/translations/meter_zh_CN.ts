@@ -71,5 +71,9 @@
         <source>the NVIDIA GPU may be asleep, and to ask it would wake it</source>
         <translation>NVIDIA GPU 可能正在休眠，查询会唤醒它</translation>
     </message>
+    <message>
+        <source>last {minutes} minutes</source>
+        <translation>最近 {minutes} 分钟</translation>
+    </message>
 </context>
 </TS>
