@@ -107,6 +107,25 @@ def test_truncate_from_drops_a_message_and_all_after_it(history: History) -> Non
     assert history.append(one, "assistant", "anew") > edited, "an id is never given twice"
 
 
+def test_rewrite_gives_a_message_another_text_in_its_place(history: History) -> None:
+    chat = history.new_conversation("a")
+    first = history.append(chat, "user", "question")
+    answer = history.append(chat, "assistant", "pelican", finish_reason="cancelled")
+    told: list[int] = []
+    history.listen(lambda: told.append(1))
+    history.rewrite(answer, "pelican and cormorant", finish_reason="stop")
+    history.rewrite(999, "of nobody")
+    assert [(each.id, each.text) for each in history.messages(chat)] == [
+        (first, "question"),
+        (answer, "pelican and cormorant"),
+    ]
+    assert history.messages(chat)[1].details == {"finish_reason": "stop"}
+    assert [hit.id for hit in history.search("cormorant")] == [answer]
+    history.rewrite(answer, "heron")
+    assert history.search("pelican") == []
+    assert told == []
+
+
 def test_a_conversation_that_is_gone_says_so(history: History) -> None:
     gone = history.new_conversation()
     history.delete(gone)
