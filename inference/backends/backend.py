@@ -39,6 +39,8 @@ class Batch:
         page_tables: int32 (S, max_pages): page i holds positions i * PAGE_SIZE onward; unused entries are -1.
         logit_rows: int32 (L,): rows of M whose logits are wanted, often the last of each sequence, () for mid-prompt
             chunks.
+        exact_rows: bool (L,), whose logits are to be exact down to the least likely token, because a grammar may rule
+            out all the likely ones; None for no row.
     """
 
     token_ids: NDArray[np.int32]
@@ -47,6 +49,7 @@ class Batch:
     context_lengths: NDArray[np.int32]
     page_tables: NDArray[np.int32]
     logit_rows: NDArray[np.int32]
+    exact_rows: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,8 @@ class Backend(Protocol):
     def logits(self, x: Array, head: Weight) -> Array:
         """(L, vocab_size), float32, on the host where that holds the model.
 
-        See the backend for what it promises of tokens that cannot win.
+        See the backend for what it promises of tokens that cannot win in rows that are not among the batch's
+        `exact_rows`.
         """
         ...
 

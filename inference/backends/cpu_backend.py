@@ -75,6 +75,7 @@ class CpuBackend:
         self._arena = lib.Arena()
         self._memory = StepMemory(self._pool, self._threads)
         self._notes = ProgramNotes()
+        self._exact_rows: NDArray[np.uint8] | None = None
         reason = cpu_self_check.fault(self)
         if reason:
             self.close()
@@ -193,11 +194,14 @@ class CpuBackend:
             self._notes.begin(len(batch.token_ids), len(batch.logit_rows))
         self._take_batch(batch)
         ids = self._memory.token_ids
+        exact = batch.exact_rows
+        self._exact_rows = None if exact is None else exact.astype(np.uint8)
         program = self._notes.replaying or self._notes.noting
         if program is not None:
             program.token_ids[:] = ids
             program.logit_rows[:] = batch.logit_rows
-            ids = program.token_ids
+            program.exact_rows[:] = 0 if exact is None else exact
+            ids, self._exact_rows = program.token_ids, program.exact_rows
         key = (lib.OP_EMBED, id(table))
         out = self._replayed(*key)
         if out is None:
@@ -374,6 +378,7 @@ class CpuBackend:
                 m=len(x),
                 a=x.ctypes.data,
                 b=ctypes.addressof(head.struct),
+                c=None if self._exact_rows is None else self._exact_rows.ctypes.data,
                 out=out.ctypes.data,
                 out_stride=out.strides[0] // 4,
             )

@@ -26,12 +26,14 @@ class Program:
 
     Attributes:
         token_ids, logit_rows: int32, read by the operations; filled before each run.
+        exact_rows: uint8, likewise.
         calls: for each call of the backend, what identifies it and the array that it returned.
     """
 
     def __init__(self, tokens: int, rows: int) -> None:
         self.token_ids = np.zeros(tokens, np.int32)
         self.logit_rows = np.zeros(rows, np.int32)
+        self.exact_rows = np.zeros(rows, np.uint8)
         self.calls: list[tuple[tuple[Hashable, ...], NDArray[np.float32]]] = []
         self._ops: list[OpStruct] = []
         self._held: list[Any] = []

@@ -360,6 +360,11 @@ class CudaBackend:
         buffer = self.memory.buffer
         return buffer.download(np.float32, (rows.rows, rows.columns), rows.pointer - buffer.pointer)
 
+    def read_logits(self, row: int) -> NDArray[np.float32]:
+        """Waits for what was queued, and takes one row of the logits to the host: (vocab_size,)."""
+        columns = self.sampler.vocab_size
+        return self.read(Rows(self.memory.at["logits"] + 4 * columns * row, 1, columns)).reshape(columns)
+
     def close(self) -> None:
         """See Backend."""
         if self._builds is not None:

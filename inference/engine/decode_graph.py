@@ -8,6 +8,9 @@ padding: their position is -1, and nothing is written for them.
 A prompt never shares a launch with an answer, so that an answer does not depend on what runs beside it. Launching its
 kernels takes the host longer than a fast GPU needs for a short one; so a short prompt, or the end of a long one, is
 padded to one of a few lengths, each of which becomes a graph when it has been used once.
+
+A row that a grammar restricts takes part in all this, but its token is chosen on the host, from its logits, by the
+plain sampler; the engine does not look ahead then, so what the device chose is never used.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from inference.backends.cuda_backend import CudaBackend
 from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, WIDTHS
 from inference.engine.decoder import Decoder
 from inference.engine.runner import Row, ShouldStop, step_batch
+from inference.engine.sampler import choose
 from inference.errors import DeviceFailedError, InferenceError
 from kernels.cuda_driver import Event, Graph
 from kernels.errors import DeviceError
@@ -47,9 +51,11 @@ class _Launched:
     """Where the tokens of a step will be: the sampler's steps, and of each of its tokens the place among the rows.
 
     `done` tells when a step without any has been computed. One `ahead` was queued while the one before it ran.
+    `chosen` are the tokens that the host has chosen, by their place.
     """
 
     samples: list[tuple[int, list[int]]]
+    chosen: dict[int, int]
     done: Event | None
     ahead: bool
 
@@ -103,6 +109,7 @@ class DeviceRunner:
         answers = [(row, place) for place, row in enumerate(wanting) if row.is_decode]
         prompts = [row for row in rows if not row.is_decode]
         samples = []
+        chosen: dict[int, int] = {}
         if prompts:
             ended = [(row, place) for place, row in enumerate(wanting) if not row.is_decode]
             if should_stop is not None and should_stop():
@@ -112,9 +119,11 @@ class DeviceRunner:
                 return None
             if ended:
                 samples.append((step, [place for _, place in ended]))
+                chosen |= self._choose(ended)
         if answers:
             samples.append((self._launch_answers([row for row, _ in answers], ahead), [place for _, place in answers]))
-        return _Launched(samples, None if samples else self._backend.gpu.stream.record(), ahead)
+            chosen |= self._choose(answers)
+        return _Launched(samples, chosen, None if samples else self._backend.gpu.stream.record(), ahead)
 
     def collect(self, ticket: _Launched) -> list[int]:
         """See Runner.
@@ -136,18 +145,28 @@ class DeviceRunner:
             self._unread.discard(step)
             self._sleep(step)
             for place, token in zip(places, self._sampler.read(step), strict=False):
-                if token < 0:
+                if token < 0 and place not in ticket.chosen:
                     raise InferenceError(
                         f"The model's output for the next token is {BROKEN_LOGITS.get(token)}, not a number to choose"
                         " by. Its file may be damaged: verify the model or fetch it again."
                     )
-                tokens[place] = token
+                tokens[place] = ticket.chosen.get(place, token)
         if self._captures_next:
             self._capture_prompt(self._captures_next)
         now = time.perf_counter()
         # Before any other step lies a pause or a prompt, which tells nothing of how long the next one takes.
         self._interval_s, self._collected_at = now - self._collected_at if ticket.ahead else 0.0, now
         return tokens
+
+    def _choose(self, rows: Sequence[tuple[Row, int]]) -> dict[int, int]:
+        """Tokens of the rows that a grammar restricts, by their place; waits for the logits that were queued last."""
+        found = {}
+        for index, (row, place) in enumerate(rows):
+            if row.allowed is not None:
+                logits = self._backend.read_logits(index)
+                tokens = row.chunk.sequence.token_ids
+                found[place] = choose(logits, tokens, row.sampling, row.seed, row.index, row.allowed)
+        return found
 
     def _sleep(self, step: int) -> None:
         """Sleeps for most of what a step takes on a slow GPU, instead of asking for its tokens all the time."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from inference.engine.count_queue import slices
 from inference.engine.kv_cache import KvCache
-from inference.engine.runner import Row, Runner, ShouldStop, Ticket
+from inference.engine.runner import Row, Runner, ShouldStop, Ticket, any_allowed
 from inference.engine.scheduler import Chunk, Scheduler
 from inference.engine.scheduler import Sequence as TokenSequence
 from inference.errors import ContextOverflowError, InferenceError, ModelFormatError
@@ -28,29 +28,17 @@ from inference.request import (
     Usage,
 )
 from inference.text.detokenizer import Detokenizer
+from inference.text.grammar import GrammarCompiler, GrammarState, GrammarTokenizer
 
 _CHARS_A_TOKEN = 8  # more than texts have; so long a prompt is looked at before it is tokenized as a whole
 _SLICE_SLACK = 4  # tokens that the cuts of a slice may have added to it
 
 
-class ChatTokenizer(Protocol):
+class ChatTokenizer(GrammarTokenizer, Protocol):
     """What the engine needs of a tokenizer."""
-
-    @property
-    def end_token_ids(self) -> frozenset[int]:
-        """Ids that end an answer."""
-        ...
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         """The rendered prompt."""
-        ...
-
-    def encode_text(self, text: str) -> list[int]:
-        """A bare text."""
-        ...
-
-    def token_bytes(self, token_id: int) -> bytes:
-        """Bytes of a token's text."""
         ...
 
 
@@ -76,7 +64,7 @@ class EngineSizes:
     kv_bytes: int = 0
     workspace_bytes: int = 0
     vocab_size: int = 0
-    """Rows of the embedding; 0 lets every token id pass."""
+    """Rows of the embedding; 0 lets every token id pass, but then no grammar can be followed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +77,7 @@ class _Request:
     seed: int
     submitted_at: float
     end_token_ids: frozenset[int]
+    grammar: GrammarState | None
     started_at: float | None = None
     first_token_at: float | None = None
     last_token_at: float = 0.0
@@ -144,6 +133,7 @@ class Engine:
         self._runner, self._backend, self._tokenizer = runner, backend, tokenizer
         self._sizes, self._name, self._clock, self._peak_bytes = sizes, name, clock, peak_bytes
         self._end_token_ids = tokenizer.end_token_ids
+        self._grammars = GrammarCompiler(tokenizer, sizes.vocab_size)
         self._cache = KvCache(sizes.num_pages)
         self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running)
         self._requests: dict[str, _Request] = {}
@@ -176,7 +166,7 @@ class Engine:
 
         Raises:
             ContextOverflowError: the prompt and one token of an answer do not fit the context.
-            InvalidRequestError: the chat template refuses the messages.
+            InvalidRequestError: the chat template refuses the messages, or the grammar has a fault.
             ModelFormatError: a token of the prompt has no row in the embedding.
         """
         context = self._sizes.context_tokens
@@ -186,6 +176,7 @@ class Engine:
         if len(prompt) >= context:
             raise ContextOverflowError(len(prompt), context)
         self._check_ids(prompt)
+        grammar = None if request.grammar is None else self._grammars.start(request.grammar)
         params = request.sampling
         wanted = context if params.max_new_tokens is None else len(prompt) + params.max_new_tokens
         sequence = TokenSequence(
@@ -198,6 +189,7 @@ class Engine:
             seed=secrets.randbits(64) if params.seed is None else params.seed,
             submitted_at=self._clock() if submitted_at is None else submitted_at,
             end_token_ids=self._end_token_ids if token_ids is None else frozenset(),
+            grammar=grammar,
         )
         self._scheduler.add(sequence)
 
@@ -244,7 +236,8 @@ class Engine:
             if flight is None:
                 return []
         self._in_step = [row.chunk.sequence.request_id for row in flight.rows if self._is_live(row)]
-        if self._runner.looks_ahead:
+        # What a grammar allows next depends on the token before, so that must be known.
+        if self._runner.looks_ahead and not any_allowed(flight.rows):
             ahead = self._scheduler.plan_ahead([row.chunk for row in flight.rows])
             self._flight = self._launch(ahead, True, None)
         events = self._finish(flight, self._runner.collect(flight.ticket))
@@ -262,7 +255,9 @@ class Engine:
             entry = self._requests[chunk.sequence.request_id]
             if entry.started_at is None:
                 entry.started_at, entry.cached_tokens = now, chunk.start
-            rows.append(Row(chunk, ahead or chunk.wants_logits, entry.request.sampling, entry.seed))
+            wants_token = ahead or chunk.wants_logits
+            allowed = entry.grammar.allowed if entry.grammar is not None and wants_token else None
+            rows.append(Row(chunk, wants_token, entry.request.sampling, entry.seed, allowed))
         ticket = self._runner.launch(rows, ahead, should_stop)
         return None if ticket is None else _Flight(rows, ticket)
 
@@ -300,10 +295,9 @@ class Engine:
         """Drops the requests whose step has raised, so that the others can go on; all where none was chosen yet."""
         events: list[RequestEvent] = []
         for request_id in self._in_step or list(self._requests):
-            entry = self._requests.pop(request_id, None)
+            entry = self._requests.get(request_id)
             if entry is not None:
-                self._scheduler.remove(entry.sequence)
-                events.append(FailedEvent(request_id, error))
+                events.append(self._failed(entry, error))
         self._in_step, self._flight = [], None
         return events
 
@@ -342,6 +336,13 @@ class Engine:
         entry.last_token_at = now
         sequence.token_ids.append(token)
         events = self._text(entry, entry.text.push(token))
+        if entry.grammar is not None and not entry.text.stopped:
+            try:
+                entry.grammar.accept(token)
+            except InferenceError as error:
+                return [*events, self._failed(entry, error)]
+            if entry.grammar.is_complete:
+                return [*events, *self._text(entry, entry.text.finish()), self._done(entry, "stop")]
         if not entry.text.stopped and len(sequence.token_ids) == sequence.max_tokens:
             events += self._text(entry, entry.text.finish())
             return [*events, self._done(entry, "stop" if entry.text.stopped else "length")]
@@ -354,3 +355,8 @@ class Engine:
         del self._requests[entry.request.request_id]
         self._scheduler.remove(entry.sequence)
         return DoneEvent(entry.request.request_id, reason, entry.usage())
+
+    def _failed(self, entry: _Request, error: InferenceError) -> FailedEvent:
+        del self._requests[entry.request.request_id]
+        self._scheduler.remove(entry.sequence)
+        return FailedEvent(entry.request.request_id, error)

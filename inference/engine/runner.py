@@ -32,12 +32,14 @@ class Row:
     Attributes:
         wants_token: after its chunk all tokens are computed, so the next one is to be chosen.
         seed: of the request's random numbers.
+        allowed: bool (vocab_size,), tokens that the answer's grammar allows next; None where it has none.
     """
 
     chunk: Chunk
     wants_token: bool
     sampling: SamplingParams
     seed: int
+    allowed: NDArray[np.bool_] | None = None
 
     @property
     def index(self) -> int:
@@ -108,7 +110,7 @@ class HostRunner:
         """See Runner."""
         wanting = [row for row in ticket.rows if row.wants_token]
         return [
-            choose(logits, row.chunk.sequence.token_ids, row.sampling, row.seed, row.index)
+            choose(logits, row.chunk.sequence.token_ids, row.sampling, row.seed, row.index, row.allowed)
             for row, logits in zip(wanting, ticket.logits, strict=True)
         ]
 
@@ -121,6 +123,7 @@ def step_batch(rows: Sequence[Row]) -> Batch:
     tables = np.full((len(chunks), max(len(chunk.sequence.table.pages) for chunk in chunks)), -1, dtype=np.int32)
     for place, chunk in enumerate(chunks):
         tables[place, : len(chunk.sequence.table.pages)] = chunk.sequence.table.pages
+    wanting = [row for row in rows if row.wants_token]
     spans = [(chunk.sequence.token_ids, chunk.start, chunk.start + chunk.count) for chunk in chunks]
     return Batch(
         token_ids=np.concatenate([np.array(tokens[start:end], dtype=np.int32) for tokens, start, end in spans]),
@@ -129,4 +132,10 @@ def step_batch(rows: Sequence[Row]) -> Batch:
         context_lengths=np.array([end for _, _, end in spans], dtype=np.int32),
         page_tables=tables,
         logit_rows=np.array([starts[i + 1] - 1 for i, row in enumerate(rows) if row.wants_token], dtype=np.int32),
+        exact_rows=np.array([row.allowed is not None for row in wanting]) if any_allowed(wanting) else None,
     )
+
+
+def any_allowed(rows: Sequence[Row]) -> bool:
+    """Whether a grammar restricts one of the rows."""
+    return any(row.allowed is not None for row in rows)

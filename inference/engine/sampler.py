@@ -17,7 +17,14 @@ _NUCLEUS_GUESS = 256
 """Tokens that are sorted first: they nearly always hold the whole nucleus, and sorting a vocabulary is slow."""
 
 
-def choose(logits: NDArray[np.float32], token_ids: Sequence[int], params: SamplingParams, seed: int, index: int) -> int:
+def choose(
+    logits: NDArray[np.float32],
+    token_ids: Sequence[int],
+    params: SamplingParams,
+    seed: int,
+    index: int,
+    allowed: NDArray[np.bool_] | None = None,
+) -> int:
     """The next token.
 
     Args:
@@ -25,12 +32,20 @@ def choose(logits: NDArray[np.float32], token_ids: Sequence[int], params: Sampli
         token_ids: prompt and answer so far, for the repetition penalty.
         seed: the request's.
         index: how many tokens of the answer there are; with the seed it fixes the random number, whatever runs beside.
+        allowed: bool (vocab_size,), tokens to choose from; None for all.
 
     Raises:
         InferenceError: the logits hold no number to choose by.
     """
     if params.repetition_penalty != 1.0:
         logits = penalize(logits, token_ids, params.repetition_penalty)
+    if allowed is not None:
+        choices = np.flatnonzero(allowed)
+        return int(choices[_choose(logits[choices], params, seed, index)])
+    return _choose(logits, params, seed, index)
+
+
+def _choose(logits: NDArray[np.float32], params: SamplingParams, seed: int, index: int) -> int:
     if params.temperature == 0.0:
         return greedy(logits)
     ids, probabilities = distribution(logits, params)

@@ -1,5 +1,6 @@
 /* Computes:  logits (m, n) = x (m, k) W^T of a head in a split kind, reading all of W only where it can matter.
- * Arguments: x float32; head: W as its upper bits (top) and all of its bits (split), and what head_prepare found.
+ * Arguments: x float32; head: W as its upper bits (top) and all of its bits (split), and what head_prepare found;
+ *            all (m), or NULL: not 0 for a token whose every logit matters.
  * Requires:  k % 32 == 0 (256 for Q6_K); m <= ws->max_tokens.
  * Launch:    one pass of all tiles over the upper bits, then the tiles that may hold a logit that matters: the best
  *            one, and those above `depth` below log sum e^logit, whose probability is more than e^-depth.
@@ -131,7 +132,7 @@ static float log_sum(struct head_job *job, int t, float best) {
     return best + (float)log(sum);
 }
 
-static void head_block(struct head_job *job, const float *x) {
+static void head_block(struct head_job *job, const float *x, const uint8_t *all) {
     const struct head *head = job->head;
     int k = head->top.k, width = job->width, chunks = pool_threads(job->ws->pool) * 8;
     quantize_rows(job->ws, x, k, width, k);
@@ -146,7 +147,7 @@ static void head_block(struct head_job *job, const float *x) {
     float least[4];
     for (int t = 0; t < width; t++) {
         float best = bound_of(job, t), likely = log_sum(job, t, best) - head->depth;
-        least[t] = likely < best ? likely : best;
+        least[t] = all && all[t] ? -INFINITY : likely < best ? likely : best;
     }
     memcpy(job->least, least, sizeof least);
     job->listed = 0;
@@ -158,12 +159,13 @@ static void head_block(struct head_job *job, const float *x) {
     pool_run(job->ws->pool, exact_chunk, job, (job->listed + TILES_A_CHUNK - 1) / TILES_A_CHUNK);
 }
 
-void head_logits(struct workspace *ws, const struct head *head, const float *x, int m, float *out, int64_t out_stride) {
+void head_logits(struct workspace *ws, const struct head *head, const float *x, int m, const uint8_t *all, float *out,
+                 int64_t out_stride) {
     for (int t = 0; t < m;) {
         int width = block_width(m - t) > 4 ? 4 : block_width(m - t);
         struct head_job job = {.ws = ws, .head = head, .out = out + t * out_stride, .out_stride = out_stride,
                                .tiles = tiles_of(head->top.n), .width = width};
-        head_block(&job, x + (int64_t)t * head->top.k);
+        head_block(&job, x + (int64_t)t * head->top.k, all ? all + t : NULL);
         t += width;
     }
 }

@@ -16,7 +16,7 @@ enum op_kind {
     OP_ROPE_APPEND, /* out: qkv in place, a: q norm, b: k norm, c: keys, d: values */
     OP_ATTENTION,   /* a: q, c: keys, d: values, out */
     OP_TAKE_ROWS,   /* a: x (any, k), b: int32 rows (m), out (m, k) */
-    OP_LOGITS,      /* a: x (m, k), b: struct head, out */
+    OP_LOGITS,      /* a: x (m, k), b: struct head, c: uint8 (m), whose logits all matter, or NULL, out */
 };
 
 struct head;
@@ -30,7 +30,8 @@ struct op {
 };
 
 void read_rows(const struct part *part, const int32_t *ids, int m, float *out);
-void head_logits(struct workspace *ws, const struct head *head, const float *x, int m, float *out, int64_t out_stride);
+void head_logits(struct workspace *ws, const struct head *head, const float *x, int m, const uint8_t *all, float *out,
+                 int64_t out_stride);
 
 static void run(struct workspace *ws, const struct step *step, const struct op *op) {
     switch (op->kind) {
@@ -53,7 +54,7 @@ static void run(struct workspace *ws, const struct step *step, const struct op *
         attention(ws, step, op->a, op->stride, op->c, op->d, op->out, op->out_stride);
         break;
     case OP_LOGITS:
-        head_logits(ws, op->b, op->a, op->m, op->out, op->out_stride);
+        head_logits(ws, op->b, op->a, op->m, op->c, op->out, op->out_stride);
         break;
     case OP_TAKE_ROWS:
         for (int i = 0; i < op->m; i++)

@@ -176,3 +176,20 @@ def test_the_best_token_is_always_possible(
     assert greedy(logits) in ids
     assert probabilities.sum() == pytest.approx(1.0)
     assert choose(logits, [], params, seed, 0) in ids
+
+
+def test_only_allowed_tokens_are_chosen_by_the_same_rules() -> None:
+    rng = np.random.default_rng(3)
+    for seed in range(40):
+        logits = rng.standard_normal(500).astype(np.float32)
+        allowed = rng.random(500) < 0.1
+        params = SamplingParams(
+            temperature=0.0 if seed % 4 == 0 else 1.2, top_k=seed % 3 * 5, top_p=0.9, repetition_penalty=1.3
+        )
+        seen = rng.integers(0, 500, 30).tolist()
+        masked = np.where(allowed, logits, -np.inf).astype(np.float32)
+        token = choose(logits, seen, params, seed, 7, allowed)
+        assert allowed[token]
+        assert token == choose(masked, seen, params, seed, 7)
+        everything = np.ones(500, np.bool_)
+        assert choose(logits, seen, params, seed, 7, everything) == choose(logits, seen, params, seed, 7)

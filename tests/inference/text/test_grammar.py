@@ -1,0 +1,138 @@
+"""Which tokens a grammar allows, over a vocabulary of bytes and a few longer tokens."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from inference.errors import InvalidRequestError
+from inference.request import Grammar
+from inference.text.grammar import GrammarCompiler, GrammarState
+
+CONTROL, END, OTHER_END, NOTHING = 256, 257, 258, 259
+LONG = {260: b'{"', 261: b'": ', 262: b'", ', 263: "好".encode(), 264: b"<|im_end|>"}
+
+
+class Bytes:
+    """A token is a byte, but for control tokens and a few longer ones."""
+
+    end_token_ids = frozenset({END, OTHER_END, 5000})
+
+    def encode_text(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return bytes([token_id]) if token_id < 256 else LONG.get(token_id, b"")
+
+
+@pytest.fixture
+def compiler() -> GrammarCompiler:
+    return GrammarCompiler(Bytes(), 270)
+
+
+def written(state: GrammarState, text: str | bytes) -> GrammarState:
+    for byte in text.encode() if isinstance(text, str) else text:
+        assert state.allowed[byte], bytes([byte])
+        state.accept(byte)
+    return state
+
+
+def allowed(state: GrammarState) -> list[bytes]:
+    return [bytes([i]) if i < 256 else LONG.get(i, b"") for i in np.flatnonzero(state.allowed)]
+
+
+def test_the_end_is_allowed_exactly_where_the_grammar_may_end(compiler: GrammarCompiler) -> None:
+    state = compiler.start(Grammar("regex", "ab*c?"))
+    assert allowed(state) == [b"a"]
+    written(state, "a")
+    assert allowed(state) == [b"b", b"c", b"", b""]
+    assert state.allowed[[END, OTHER_END]].all()
+    assert not state.is_complete
+    written(state, "bc")
+    assert allowed(state) == [b"", b""]
+    assert state.is_complete
+
+
+def test_a_schema_gives_json_on_one_line(compiler: GrammarCompiler) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "size": {"type": "integer", "minimum": 3, "maximum": 12}},
+        "required": ["name", "size"],
+        "additionalProperties": False,
+    }
+    state = compiler.start(Grammar("json_schema", json.dumps(schema)))
+    assert allowed(state) == [b"{"]  # what is certain is written as the tokenizer would
+    written(state, '{"name": "好 \\"x\\"", "size": 1')
+    assert set(allowed(state)) == {b"0", b"1", b"2"}
+    assert written(state, "2}").is_complete
+
+
+def test_control_tokens_are_never_allowed(compiler: GrammarCompiler) -> None:
+    """Not even where the grammar takes any text, or names them by their number."""
+    anything = compiler.start(Grammar("lark", r"start: /(.|\n)*/"))
+    inside = np.flatnonzero(anything.allowed)
+    assert {END, OTHER_END, 264} <= set(inside)
+    assert not {CONTROL, NOTHING, 269} & set(inside)
+    named = compiler.start(Grammar("lark", f'start: <[{CONTROL}]> | "a"'))
+    assert allowed(named) == [b"a"]
+    ending = compiler.start(Grammar("lark", f'start: <[{END}]> "b" | "a"'))
+    assert allowed(ending) == [b"a"]
+
+
+def test_a_token_may_be_a_part_of_a_character(compiler: GrammarCompiler) -> None:
+    state = compiler.start(Grammar("lark", 'start: "好" | "她"'))
+    assert set(allowed(state)) == {"好".encode()[:1], "好".encode()}
+    state.accept("好".encode()[0])
+    assert set(allowed(state)) == {b"\xa5"}
+
+
+def test_answers_do_not_share_their_state(compiler: GrammarCompiler) -> None:
+    grammar = Grammar("regex", "[ab][cd]")
+    first, second = compiler.start(grammar), compiler.start(Grammar("regex", "[ab][cd]"))
+    written(first, "a")
+    assert allowed(first) == [b"c", b"d"]
+    assert allowed(second) == allowed(compiler.start(grammar)) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "says"),
+    [
+        ("regex", "[ab]+(", "unclosed group"),
+        ("regex", "(?=a)b", "look-around"),
+        ("lark", "start: foo", 'unknown name: "foo"'),
+        ("lark", 'start: <|im_end|> "a"', "unknown special token"),
+        ("lark", "start: start", "cannot follow"),
+        ("json_schema", '{"a"', "Expecting ':'"),
+        ("json_schema", "[1]", "Expecting object"),
+        ("json_schema", '{"type": "frob"}', "Invalid type: frob"),
+        ("json_schema", '{"type": "string", "minLength": 5, "maxLength": 2}', "minLength"),
+        ("json_schema", "[" * 100_000, "has a fault"),
+    ],
+)
+def test_a_bad_grammar_is_refused_with_the_reason(compiler: GrammarCompiler, kind: str, text: str, says: str) -> None:
+    with pytest.raises(InvalidRequestError, match=says) as caught:
+        compiler.start(Grammar(kind, text))  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 500
+    assert "backtrace" not in str(caught.value)
+    assert allowed(compiler.start(Grammar("regex", "a"))) == [b"a"]
+
+
+def test_a_grammar_is_compiled_once(compiler: GrammarCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[Grammar] = []
+    compile_one = compiler._compile
+    monkeypatch.setattr(compiler, "_compile", lambda grammar: compiled.append(grammar) or compile_one(grammar))
+    often, once = Grammar("regex", "a+"), [Grammar("regex", f"x{i}") for i in range(20)]
+    for grammar in once:
+        compiler.start(often)
+        compiler.start(grammar)
+    assert compiled == [often, *once]
+    assert len(compiler._compiled) == 16
+
+
+def test_a_kind_or_an_empty_text_is_refused_before_anything_else() -> None:
+    with pytest.raises(InvalidRequestError, match="json_schema, regex, lark"):
+        Grammar("gbnf", "x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequestError, match="white space"):
+        Grammar("regex", " ")
