@@ -46,13 +46,23 @@ class EngineChoice:
 
 
 def engine_options(settings: Settings, choice: EngineChoice | None = None) -> EngineOptions:
-    """What the settings, or the command line before them, say about the engine."""
+    """What the settings, or the command line before them, say about the engine.
+
+    Raises:
+        InvalidRequestError: the command line limits the GPU's memory of an engine that takes none.
+    """
     from inference.engine.options import EngineOptions
+    from inference.errors import InvalidRequestError
 
     choice = choice or EngineChoice()
-    vram = settings.text("engine.vram")
+    vram, backend = settings.text("engine.vram"), choice.backend or settings.text("engine.backend")
+    if choice.vram_bytes is not None and backend in ("cpu", "torch"):
+        raise InvalidRequestError(
+            f"--vram limits the memory of a GPU, but the engine {backend!r} takes none. Leave it out, or choose"
+            " --backend cuda or auto."
+        )
     return EngineOptions(
-        backend=choice.backend or settings.text("engine.backend"),
+        backend=backend,
         threads=settings.integer("engine.threads") or None,
         context_tokens=settings.integer("model.context_tokens"),
         vram_bytes=choice.vram_bytes or (byte_size(vram) if vram else None),

@@ -12,6 +12,7 @@ import typer
 from app.terminal_errors import errors_on_terminal
 
 if TYPE_CHECKING:
+    from app.model_list import ListedModel
     from inference.formats.catalog import CatalogEntry
     from inference.formats.model_store import ModelStore, StoredModel
     from inference.formats.transfer import OnProgress
@@ -44,8 +45,9 @@ def list_models() -> None:
     """Show every known model: size, license, whether it is here, where it comes from."""
     with errors_on_terminal():
         default = _name_or_default("")
-        models = open_store().list()
-        width = max(len(stored.entry.id) for stored in models)
+        store = open_store()
+        models, own = store.list(), _own_models(store)
+        width = max(len(name) for name in [*(stored.entry.id for stored in models), *(_own_name(each) for each in own)])
         for stored in models:
             entry = stored.entry
             mark = ", default" if entry.id == default else ""
@@ -54,6 +56,19 @@ def list_models() -> None:
             typer.echo(f"    from {_origin(entry)}")
             if entry.licence_note:
                 typer.echo(f"    {entry.licence_note}")
+        for model in own:
+            mark = ", default" if default in (model.id, _own_name(model)) else ""
+            state = "cannot be used" if model.problem else "here"
+            cells = (
+                _own_name(model).ljust(width),
+                _mb(model.num_bytes).rjust(8),
+                model.licence.ljust(21),
+                state + mark,
+            )
+            typer.echo("  ".join(cells))
+            typer.echo(f"    your own, {model.quantization + ', ' if model.quantization else ''}{model.path}")
+            if model.problem:
+                typer.echo(f"    {model.problem}")
 
 
 @models_app.command()
@@ -90,15 +105,20 @@ def pull(
 def verify(name: _NameArgument = "") -> None:
     """Read a model as a whole and compare its checksum."""
     with errors_on_terminal():
-        wanted = _name_or_default(name)
+        from inference.formats.own_models import verify_own
+
+        wanted, store = _name_or_default(name), open_store()
         with progress_bar(f"Checking {wanted}") as on_progress:
-            path = open_store().verify(wanted, on_progress)
-        typer.echo(f"{wanted} is whole." if str(path) == wanted else f"{wanted} is whole: {path}", err=True)
+            if wanted.lower() in store.catalog.entries:
+                told = f"{wanted} is whole: {store.verify(wanted, on_progress)}"
+            else:
+                told = f"{wanted} {verify_own(store.resolve(wanted), on_progress)}."
+        typer.echo(told, err=True)
 
 
 @models_app.command()
-def remove(name: Annotated[str, typer.Argument(help="A name out of `deskinfer models list`.")]) -> None:
-    """Delete a model and what an interrupted download has left of it."""
+def remove(name: Annotated[str, typer.Argument(help="A name out of `deskinfer models list`, or a path.")]) -> None:
+    """Delete a model of the folder of models, and what an interrupted download has left of it."""
     with errors_on_terminal():
         freed = open_store().remove(name)
         typer.echo(f"Removed {name}: {_mb(freed)} free again." if freed else f"{name} is not here.", err=True)
@@ -161,6 +181,20 @@ def _mb(size: int) -> str:
 
 def _size_text(entry: CatalogEntry) -> str:
     return "hub size" if entry.num_bytes is None else _mb(entry.num_bytes)
+
+
+def _own_models(store: ModelStore) -> list[ListedModel]:
+    """What no catalog knows: in the store, and where the settings say."""
+    from app.engine_setup import load_settings
+    from app.model_list import ModelList, Origin, split_paths
+
+    listed = ModelList(store).models(split_paths(load_settings().text("model.paths")))
+    return [model for model in listed if model.origin in (Origin.FOLDER, Origin.ADDED)]
+
+
+def _own_name(model: ListedModel) -> str:
+    """What a command takes for it: its name in the store, else its path."""
+    return model.path.name if model.path is not None and model.origin.value == "folder" else model.id
 
 
 def _state(stored: StoredModel) -> str:

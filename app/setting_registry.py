@@ -10,6 +10,7 @@ from app.byte_size import byte_size
 from app.commands import hotkey_setting
 from app.hotkeys import parse
 from app.language import LANGUAGES
+from app.remote_settings import remote_settings
 from app.settings import Setting, program_names
 from app.translation import UserText
 
@@ -35,6 +36,7 @@ def setting_registry(actions: Iterable[Action]) -> list[Setting]:
         *_language_settings(),
         *_model_settings(),
         *_desktop_settings(),
+        *remote_settings(),
         *_privacy_settings(),
         *_hotkey_settings(actions),
     ]
@@ -92,6 +94,18 @@ def _model_settings() -> list[Setting]:
                 "en": "A name out of `deskinfer models list`, or the path of a .gguf file or a model's directory. "
                 "Empty: chosen by this machine's memory.",
                 "zh": "`deskinfer models list` 中的名称，或 .gguf 文件、模型目录的路径。留空则按本机内存选择。",
+            },
+        ),
+        Setting(
+            key="model.paths",
+            kind="text",
+            default="",
+            title={"en": "Your own models", "zh": "您自己的模型"},
+            help={
+                "en": "Paths of .gguf files, model directories or folders of models that are listed too, divided as in "
+                "PATH. The window of models adds and removes them.",
+                "zh": "另外列出的 .gguf 文件、模型目录或模型文件夹的路径，分隔方式与 PATH 相同。"
+                "可在模型窗口中增删。",
             },
         ),
         Setting(

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from inference.errors import ModelFormatError
 from inference.formats.checkpoint_layout import LayoutFile, StoredTensor, checkpoint_layout
-from inference.formats.checkpoint_manifest import Manifest, ManifestFile, read_manifest
+from inference.formats.checkpoint_manifest import CURE, Manifest, ManifestFile, made_here, read_manifest
 from inference.formats.huggingface_tokenizer import MAX_TOKENIZER_BYTES
 from inference.formats.json_file import read_object, read_text
 from inference.formats.model_source import WeightTensor
@@ -34,8 +34,6 @@ from kernels.quant_format import QuantFormat
 
 TOKENIZER_DATA = "tokenizer_data.json"
 TOKENIZER = "tokenizer.json"
-
-_CURE = "Quantize the model again."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,11 +68,12 @@ class CheckpointSource:
         self._files: list[SafetensorsFile] = []
         self._parts: dict[str, _Part] = {}
         try:
-            for name, file in self.manifest.files.items():
-                _check_size(path, name, file)
-            for layout_file in checkpoint_layout(self.spec):
-                self._open(layout_file)
-            check_weights(self.spec, {name: part.shape for name, part in self._parts.items()}, path.name)
+            with made_here():
+                for name, file in self.manifest.files.items():
+                    _check_size(path, name, file)
+                for layout_file in checkpoint_layout(self.spec):
+                    self._open(layout_file)
+                check_weights(self.spec, {name: part.shape for name, part in self._parts.items()}, path.name)
         except BaseException:
             self.close()
             raise
@@ -96,7 +95,8 @@ class CheckpointSource:
 
     def tokenizer_data(self) -> TokenizerData:
         """What the source's own reader gave when the checkpoint was written."""
-        return read_tokenizer_data(self.path, self.spec.vocab_size)
+        with made_here():
+            return read_tokenizer_data(self.path, self.spec.vocab_size)
 
     def close(self) -> None:
         """Lets go of the files."""
@@ -106,12 +106,12 @@ class CheckpointSource:
     def _find(self, name: str) -> _Part:
         part = self._parts.get(name)
         if part is None:
-            raise ModelFormatError(f"{self.path} has no tensor {name!r}. {_CURE}")
+            raise ModelFormatError(f"{self.path} has no tensor {name!r}. {CURE}")
         return part
 
     def _open(self, layout_file: LayoutFile) -> None:
         if layout_file.name not in self.manifest.files:
-            raise ModelFormatError(f"The manifest of {self.path} lacks {layout_file.name}. {_CURE}")
+            raise ModelFormatError(f"The manifest of {self.path} lacks {layout_file.name}. {CURE}")
         file = SafetensorsFile(self.path / layout_file.name, takes_bytes=True)
         self._files.append(file)
         stored = {tensor.name: tensor for tensor in layout_file.tensors}
@@ -136,11 +136,11 @@ class CheckpointSource:
     def _format(self, tensor: StoredTensor) -> QuantFormat:
         name = self.manifest.recipe.formats.get(tensor.name)
         if name is None:
-            raise ModelFormatError(f"The manifest of {self.path} has no format of {tensor.name!r}. {_CURE}")
+            raise ModelFormatError(f"The manifest of {self.path} has no format of {tensor.name!r}. {CURE}")
         return QuantFormat.parse(name)
 
     def _fail(self, file_name: str, what: str) -> NoReturn:
-        raise ModelFormatError(f"{self.path / file_name} {what}. {_CURE}")
+        raise ModelFormatError(f"{self.path / file_name} {what}. {CURE}")
 
 
 def verify_checkpoint(path: Path, on_progress: OnProgress | None = None) -> None:
@@ -163,7 +163,7 @@ def verify_checkpoint(path: Path, on_progress: OnProgress | None = None) -> None
                     on_progress(done_bytes, total_bytes, f"Checking {path.name}.")
         if digest.hexdigest() != file.sha256:
             raise ModelFormatError(
-                f"{path / name} is damaged: its sha256 is {digest.hexdigest()}, but it must be {file.sha256}. {_CURE}"
+                f"{path / name} is damaged: its sha256 is {digest.hexdigest()}, but it must be {file.sha256}. {CURE}"
             )
     source = CheckpointSource(path)
     try:
@@ -187,7 +187,7 @@ def read_tokenizer_data(path: Path, vocab_size: int) -> TokenizerData:
     has_tokenizer = document.pop("has_tokenizer_json", None)
     fields = {field.name for field in dataclasses.fields(TokenizerData)}
     if set(document) != fields or type(has_tokenizer) is not bool or not _sound(document, vocab_size):
-        raise ModelFormatError(f"{path / TOKENIZER_DATA} is damaged. {_CURE}")
+        raise ModelFormatError(f"{path / TOKENIZER_DATA} is damaged. {CURE}")
     values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
     }
@@ -216,7 +216,7 @@ def _check_size(path: Path, name: str, file: ManifestFile) -> None:
     try:
         found = (path / name).stat().st_size if (path / name).is_file() else None
     except OSError as error:
-        raise ModelFormatError(f"{path / name} cannot be read: {error.strerror or error}. {_CURE}") from error
+        raise ModelFormatError(f"{path / name} cannot be read: {error.strerror or error}. {CURE}") from error
     if found != file.num_bytes:
         stated = "missing" if found is None else f"{found} bytes long"
-        raise ModelFormatError(f"{path / name} is {stated}, but it must have {file.num_bytes} bytes. {_CURE}")
+        raise ModelFormatError(f"{path / name} is {stated}, but it must have {file.num_bytes} bytes. {CURE}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -111,6 +112,11 @@ def read_manifest(directory: Path, name: str = MANIFEST) -> Manifest:
         ModelFormatError: unfinished, no manifest of a checkpoint, or one that was tampered with.
         UnsupportedModelError: written by a newer version of the program.
     """
+    with made_here():
+        return _read(directory, name)
+
+
+def _read(directory: Path, name: str) -> Manifest:
     path = directory / name
     if name == MANIFEST and not path.exists() and (directory / JOURNAL).exists():
         raise ModelFormatError(
@@ -120,7 +126,7 @@ def read_manifest(directory: Path, name: str = MANIFEST) -> Manifest:
     document = read_object(path, _MAX_BYTES)
     version = document.get("version")
     if document.get("format") != _FORMAT or type(version) is not int:
-        raise ModelFormatError(f"{path} is no manifest of a checkpoint. {_CURE}")
+        raise ModelFormatError(f"{path} is no manifest of a checkpoint. {CURE}")
     if version > VERSION:
         raise UnsupportedModelError(
             f"{path} has the version {version}, but this program reads up to {VERSION}. Update DeskInfer, or quantize"
@@ -129,7 +135,17 @@ def read_manifest(directory: Path, name: str = MANIFEST) -> Manifest:
     return _Reader(document, str(path)).manifest()
 
 
-_CURE = "Quantize the model again."
+CURE = "Quantize the model again."
+_OTHER_CURE = re.compile(r"Fetch the (?:file|model) again[^.]*\.$")
+
+
+@contextlib.contextmanager
+def made_here() -> Iterator[None]:
+    """What the readers of other formats would fetch again was made on this machine: their cure becomes ours."""
+    try:
+        yield
+    except ModelFormatError as error:
+        raise ModelFormatError(_OTHER_CURE.sub(CURE, str(error))) from error
 
 
 class _Reader:
@@ -213,4 +229,4 @@ class _Reader:
         return dict(entry)
 
     def _wrong(self, key: str, what: str) -> ModelFormatError:
-        return ModelFormatError(f"{self._name} is damaged at {key!r}: {what.removesuffix('.')}. {_CURE}")
+        return ModelFormatError(f"{self._name} is damaged at {key!r}: {what.removesuffix('.')}. {CURE}")

@@ -23,10 +23,9 @@ import platformdirs
 
 from inference.errors import DownloadError, InferenceError, ModelFormatError, ModelNotFoundError
 from inference.formats.catalog import Catalog, CatalogEntry, load_catalog
-from inference.formats.checkpoint import verify_checkpoint
-from inference.formats.checkpoint_manifest import is_checkpoint
 from inference.formats.download import MANIFEST, DownloadOptions, fetch_model
 from inference.formats.json_file import read_object
+from inference.formats.own_models import find_own, own_models, remove_own, verify_own
 from inference.formats.partial_file import CHUNK_BYTES, sync_directory
 from inference.formats.transfer import IsCancelled, OnProgress, Transfer
 
@@ -66,7 +65,7 @@ class ModelStore:
         return tuple(self._stored(entry) for entry in self.catalog.entries.values())
 
     def resolve(self, name_or_path: str | Path) -> Path:
-        """The file or directory of a model: a catalog id, a path, or the name of a checkpoint that lies in the store.
+        """The file or directory of a model: a catalog id, a path, or the name of one that lies in the store.
 
         Raises:
             ModelNotFoundError: neither; names what is alike, and how to fetch it. Or the path cannot be looked at.
@@ -91,13 +90,13 @@ class ModelStore:
                     f"The model {entry.id} is not on this machine (looked in {self.root / entry.id})."
                     f" Fetch it: deskinfer models pull {entry.id}"
                 )
-        if is_directory or path.suffix.lower() == ".gguf":
-            if exists:
-                return path.resolve()
-            raise ModelNotFoundError(f"There is no file {path}. Check the path, or list models: deskinfer models list")
-        own = self._own_checkpoint(name)
+        if exists and (is_directory or path.suffix.lower() == ".gguf"):
+            return path.resolve()
+        own = find_own(self.root, name)
         if own is not None:
             return own
+        if path.suffix.lower() == ".gguf":
+            raise ModelNotFoundError(f"There is no file {path}. Check the path, or list models: deskinfer models list")
         raise self._unknown(name)
 
     def where(self, model_id: str) -> Path:
@@ -143,20 +142,23 @@ class ModelStore:
             raise transfer.write_error(error) from error
         return self.where(entry.id)
 
+    def own(self) -> tuple[Path, ...]:
+        """What the user has put into the store: files, checkpoints and directories that no catalog knows."""
+        return tuple(own_models(self.root, self.catalog.entries))
+
     def verify(self, model_id: str, on_progress: OnProgress | None = None) -> Path:
         """Reads a model as a whole and compares every file with its sha256; the model's path.
 
         Args:
-            model_id: of the catalog; or a checkpoint, by path or by its name in the store.
+            model_id: of the catalog; or another model, by path or by its name in the store (see verify_own).
 
         Raises:
             ModelNotFoundError: unknown, or not here.
             ModelFormatError: a file is missing or has wrong bytes; names it.
         """
-        path = Path(model_id).expanduser()
-        own = path if is_checkpoint(path) else self._own_checkpoint(model_id)
-        if own is not None and model_id.lower() not in self.catalog.entries:
-            verify_checkpoint(own, on_progress)
+        if model_id.lower() not in self.catalog.entries:
+            own = self.resolve(model_id)
+            verify_own(own, on_progress)
             return own
         entry = self._entry(model_id)
         directory = self.root / entry.id
@@ -186,11 +188,16 @@ class ModelStore:
     def remove(self, model_id: str) -> int:
         """Deletes a model and what an unfinished download has left; the bytes that this freed.
 
+        Args:
+            model_id: of the catalog; or another model in the store, by its name there or by its path.
+
         Raises:
-            ModelNotFoundError: an unknown id.
+            ModelNotFoundError: there is no such model.
             DownloadError: another process is fetching it.
             InferenceError: it cannot be deleted, on Windows because a program has it open.
         """
+        if model_id.lower() not in self.catalog.entries:
+            return remove_own(self.root, self.resolve(model_id))
         entry = self._entry(model_id)
         stored = self._stored(entry)
         directories = [path for path in (self.root / entry.id, self.root / ".partial" / entry.id) if path.exists()]
@@ -206,11 +213,6 @@ class ModelStore:
                 " Close the programs that use the model, check the permissions, and try again."
             ) from error
         return stored.num_bytes + stored.partial_bytes
-
-    def _own_checkpoint(self, name: str) -> Path | None:
-        """A checkpoint that the user has put into the store, under a name of its own."""
-        plain = Path(name).name == name and "\\" not in name and not name.startswith(".")
-        return self.root / name if plain and is_checkpoint(self.root / name) else None
 
     def _entry(self, model_id: str) -> CatalogEntry:
         entry = self.catalog.entries.get(model_id.lower())

@@ -200,7 +200,7 @@ class _Job:
     def _measured_formats(self) -> dict[str, QuantFormat]:
         spec, options = self._source.spec, self._options
         assert options.fit_bytes is not None, "checked before"
-        budget = matrix_budget(spec, options.fit_bytes, options.context_tokens)
+        budget = matrix_budget(spec, options.fit_bytes, min(options.context_tokens, spec.max_context))
         open_formats = open_choices(spec, options.group_size)
         fixed = {name: high for name, (low, high) in open_formats.items() if low == high}
         stored = {tensor.name: tensor for tensor in matrices(spec)}
