@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -158,6 +159,9 @@ def main(
     client.close()
     server.close()
     hard_end.cancel()
+    if application.wants_restart:
+        # With the command line that has started this process, whatever that was.
+        subprocess.Popen([sys.executable, *sys.orig_argv[1:]], close_fds=True)
     return 0
 
 

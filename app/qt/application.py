@@ -17,6 +17,7 @@ from PySide6.QtGui import QCursor, QDesktopServices, QFont, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from app.actions import ActionRegistry
+from app.autostart import open_autostart
 from app.commands import Source
 from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
@@ -33,7 +34,10 @@ from app.qt.history_binding import HistoryBinding
 from app.qt.hotkey_binding import HotkeyBinding, HotkeyState
 from app.qt.main_window import MainWindow
 from app.qt.popup import Popup
+from app.qt.settings_models import model_choices
+from app.qt.settings_owner import SettingsOwner
 from app.qt.status import Status
+from app.qt.theme import apply_scheme
 from app.qt.tray import Tray
 from app.setting_registry import setting_registry
 from app.settings import Settings, SettingsFileError, Value
@@ -79,10 +83,20 @@ class Application(QObject):
         self.engine_settings = EngineSettings(
             settings, client, engine_options or partial(options_of, settings), default_model, self
         )
+        self.settings_owner = SettingsOwner(
+            settings,
+            translator,
+            self.engine_settings,
+            open_autostart(),
+            partial(model_choices, translator),
+            bridge.post_call,
+            self,
+        )
+        self.wants_restart = False
         self._status = Status()
         self._session: DesktopSession | None = None
         self._is_ending = False
-        self._told_problems = False
+        self._told_problems: list[str] = []
         self._commands = commands_of(self, actions, translator)
         self._commands.listen(self._bind_hotkeys)
         self.tray = Tray(self._commands, translator, free_memory_bytes)
@@ -97,6 +111,7 @@ class Application(QObject):
             session: owned from here on; closed by `close`.
         """
         self._session = session
+        apply_scheme(self._settings.text("appearance.theme"))
         self.clipboard = QtClipboard()
         self.popup = Popup(self._translator)
         self.history = HistoryBinding(self._settings, self._translator, self.show_error)
@@ -122,6 +137,7 @@ class Application(QObject):
         self._bind_hotkeys()
         self._tell_problems()
         self.history.tell_problem()
+        self.settings_owner.offer_clearing(self.history.ask_to_clear)
         languages = self._languages()
         if needs_identifier((languages.first, languages.second)):
             threading.Thread(target=preload, name="language-preload", daemon=True).start()
@@ -130,7 +146,7 @@ class Application(QObject):
         QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
 
     def _connect(self) -> None:
-        self._bridge.hotkey_pressed.connect(self._commands.run)
+        self._bridge.hotkey_pressed.connect(self._on_hotkey)
         self._bridge.model_event.connect(self._on_model_event)
         self.controller.busy_changed.connect(self._on_busy_changed)
         self.controller.answered.connect(self.history.add_answer)
@@ -138,6 +154,10 @@ class Application(QObject):
         self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
         self.window.quit_requested.connect(self.quit)
         self._watch.changed.connect(self._on_files_changed)
+        self.settings_owner.file_requested.connect(self.open_settings_file)
+        self.settings_owner.restart_requested.connect(self.restart)
+        self.settings_owner.pause_requested.connect(self._on_hotkeys_paused)
+        self.settings_owner.retry_requested.connect(self._bind_hotkeys)
         self._settings.listen("", self._on_setting)
 
     # --- what the commands do -----------------------------------------------------------------------------------
@@ -165,6 +185,10 @@ class Application(QObject):
         self._actions.user_dir.mkdir(parents=True, exist_ok=True)
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._actions.user_dir)))
 
+    def open_settings(self) -> None:
+        """Opens the settings dialog."""
+        self.settings_owner.open()
+
     def open_settings_file(self) -> None:
         """Opens the settings in the user's editor; the first time, a file that lists them all."""
         try:
@@ -183,6 +207,11 @@ class Application(QObject):
         self.window.bring_to_front()
         self._activate(self.window)
 
+    def restart(self) -> None:
+        """Ends the app; its owner starts it again where `wants_restart` is set."""
+        self.wants_restart = True
+        self.quit()
+
     def quit(self) -> None:
         """Ends the app, once what called this has returned."""
         QTimer.singleShot(0, self, self.close)
@@ -197,6 +226,7 @@ class Application(QObject):
         if self._session is not None:
             self.popup.hide()
             self.window.hide()
+            self.settings_owner.close()
             self.controller.close()
             self.clipboard.close()
             self.history.close()
@@ -267,6 +297,8 @@ class Application(QObject):
     def _on_setting(self, key: str, _value: Value) -> None:
         if key.startswith("hotkey."):
             self._bind_hotkeys()
+        elif key == "appearance.theme":
+            apply_scheme(self._settings.text(key))
         else:
             self._apply_settings()
 
@@ -284,17 +316,29 @@ class Application(QObject):
             self._settings.set_registry(setting_registry(self._actions.all()))
             self.window.set_actions(self._actions.all())
             self._commands.replace_group("action", action_group(self.run_action, self._actions, self._translator))
+            self.settings_owner.rebuild()
         self._tell_problems()
 
     def _tell_problems(self) -> None:
         tr = self._translator.tr
         problems = [tr(problem.text) for problem in self._actions.problems]
         problems += [tr(problem) for problem in self._settings.problems]
-        if problems:
+        if problems and problems != self._told_problems:
             self.show_error(tr("Your files need a correction"), "\n".join(problems))
-        elif self._told_problems:
+        elif self._told_problems and not problems:
             self.window.show_message("")
-        self._told_problems = bool(problems)
+        self._told_problems = problems
+
+    def _on_hotkey(self, command_id: str) -> None:
+        if not self.settings_owner.take_hotkey(command_id):
+            self._commands.run(command_id)
+
+    def _on_hotkeys_paused(self, is_paused: bool) -> None:
+        """While a combination is pressed in, it must reach the field that waits for it."""
+        if is_paused:
+            self.hotkeys.release_all()
+        else:
+            self._bind_hotkeys()
 
     def _bind_hotkeys(self) -> None:
         if self._session is None or self._is_ending:
@@ -309,6 +353,7 @@ class Application(QObject):
         limits = [tr(limit) for limit in self._session.limits]
         self.tray.set_hotkeys(self.hotkeys.working())
         self.window.set_hotkeys(statuses, limits)
+        self.settings_owner.set_hotkeys(statuses, limits, {c.id: c.hotkey_setting for c in self._commands.all()})
         failed = [s for s in statuses if s.state in (HotkeyState.TAKEN, HotkeyState.INVALID)]
         lines = [f"{s.hotkey} ({s.title}): {tr(s.reason)}" for s in failed if s.reason is not None]
         if limits and not self.hotkeys.working():

@@ -35,8 +35,8 @@ class Host(Protocol):
         """Shows the user's own actions in the file manager."""
         ...
 
-    def open_settings_file(self) -> None:
-        """Opens the settings in the user's editor."""
+    def open_settings(self) -> None:
+        """Opens the settings dialog."""
         ...
 
     def clear_history(self) -> None:
@@ -62,7 +62,7 @@ def commands_of(host: Host, actions: ActionRegistry, translator: Translator) -> 
             Command("model.load", tr("Load the model"), host.load_model, group="model"),
             Command("model.unload", tr("Free the model's memory"), host.unload_model, group="model"),
             Command("window.open", tr("Open the window"), host.show_window, group="app"),
-            Command("settings.open", tr("Open the settings file"), host.open_settings_file, group="app"),
+            Command("settings.open", tr("Settings"), host.open_settings, group="app"),
             Command("actions.folder", tr("Open the folder of your own actions"), host.open_actions_folder, group="app"),
             Command("history.clear", tr("Clear the history…"), host.clear_history, group="app"),
             Command("app.quit", tr("Quit"), host.quit, group="quit"),

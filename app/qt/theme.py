@@ -163,6 +163,7 @@ def style_sheet(colors: Colors) -> str:
     QLabel {{ color: {c["text"]}; background: transparent; }}
     QLabel[role="muted"] {{ color: {c["muted"]}; }}
     QLabel[role="danger"] {{ color: {c["danger"]}; }}
+    QLabel[role="accent"] {{ color: {c["accent"]}; }}
     QLabel[role="keys"] {{
         color: {c["text"]}; background: {c["hover"]}; border: 1px solid {c["hairline"]}; border-radius: 4px;
         padding: 1px 6px;
@@ -191,6 +192,7 @@ def style_sheet(colors: Colors) -> str:
         color: {c["on_accent"]}; background: {c["accent"]}; border-color: {c["accent"]};
     }}
     QPushButton[role="primary"]:enabled:focus {{ border: 2px solid {c["text"]}; padding: 3px 11px; }}
+    QPushButton[role="hotkey"][recording="true"] {{ color: {c["accent"]}; border-color: {c["accent"]}; }}
     QToolButton {{
         border: 1px solid transparent; border-radius: 6px; background: transparent; padding: 3px; outline: none;
     }}
@@ -237,6 +239,16 @@ def style_sheet(colors: Colors) -> str:
     }}
     QPushButton[role="link"]:hover {{ background: {c["hover"]}; }}
     QPushButton[role="link"]:focus {{ border-color: {c["accent"]}; }}
+    QToolButton[role="entry"] {{
+        color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; padding: 1px {SPACE_S}px;
+    }}
+    QToolButton[role="entry"]:hover {{ background: {c["hover"]}; }}
+    QToolButton[role="entry"]:focus {{ border-color: {c["accent"]}; }}
+    QToolButton[role="tab"] {{ color: {c["muted"]}; padding: 2px {SPACE_S}px; }}
+    QToolButton[role="tab"]:disabled {{ color: {c["border"]}; }}
+    QToolButton[role="tab"]:checked {{ color: {c["text"]}; background: {c["pressed"]}; }}
+    QToolButton[role="tab"]:focus {{ border-color: {c["accent"]}; }}
+    QToolButton::menu-indicator {{ image: none; }}
     QProgressBar {{ background: {c["hairline"]}; border: none; max-height: 3px; min-height: 3px; }}
     QProgressBar::chunk {{ background: {c["accent"]}; }}
     QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}

@@ -11,7 +11,7 @@ import pytest
 
 from app.actions import ActionRegistry
 from app.setting_registry import setting_registry
-from app.settings import Setting, SettingError, Settings, SettingsFileError, Value
+from app.settings import Setting, SettingError, Settings, SettingsFileError, Value, program_names
 
 NONE = Path("no-such-folder")
 ACTIONS = ActionRegistry(user_dir=NONE).all()
@@ -298,3 +298,15 @@ def test_new_actions_take_their_values_out_of_the_file(path: Path, tmp_path: Pat
     settings.set_registry(REGISTRY)
     settings.save()
     assert 'shout = "Ctrl+Shift+F9"' in path.read_text()
+
+
+def test_no_two_hotkeys_are_the_same_by_default() -> None:
+    hotkeys = [str(s.default) for s in REGISTRY if s.kind == "hotkey" and s.default]
+    assert sorted(hotkeys) == sorted(set(hotkeys))
+
+
+def test_programs_are_named_as_the_desktop_names_them() -> None:
+    assert program_names("KeePassXC.exe,  1password， KeePassXC ,,") == ("keepassxc", "1password")
+    settings = Settings(NONE, REGISTRY)
+    settings.set("privacy.leave_alone", " KeePassXC.exe,1password")
+    assert settings.text("privacy.leave_alone") == "keepassxc, 1password"

@@ -150,7 +150,8 @@ def test_a_hotkey_that_is_taken_is_named_and_can_be_retried(running: RunningApp)
 
 def test_limits_of_the_desktop_are_told(qtbot: QtBot, tmp_path: Path):
     grabber = FakeGrabber()
-    grabber.taken = {f"Ctrl+Shift+{key}" for key in ("1", "2", "3", "4", "5", "F1", "F2", "F3", "F4")}
+    registry = setting_registry(ActionRegistry(user_dir=tmp_path).all())
+    grabber.taken = {str(setting.default) for setting in registry if setting.kind == "hotkey"}
     from app.fake_desktop import FakeDesktop
 
     session = DesktopSession("wayland", FakeDesktop(None), grabber, (UserText("Bind the command yourself."),))

@@ -1,0 +1,303 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="zh_CN" sourcelanguage="en">
+<context>
+    <name>settings</name>
+    <message>
+        <source>{file} cannot be changed: {reason}. Correct the folder's rights, or add the program to the desktop's list of autostart programs.</source>
+        <translation>无法修改 {file}：{reason}。请修正文件夹权限，或在桌面的自启动程序列表中添加本程序。</translation>
+    </message>
+    <message>
+        <source>Windows does not let this program change what starts at login: {reason}. Put a shortcut into the folder shell:startup instead.</source>
+        <translation>Windows 不允许本程序更改登录时启动的项目：{reason}。可改为把快捷方式放入 shell:startup 文件夹。</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Press the keys…</source>
+        <translation>请按下组合键…</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>个词元</translation>
+    </message>
+    <message>
+        <source>pt</source>
+        <translation>磅</translation>
+    </message>
+    <message>
+        <source>minutes</source>
+        <translation>分钟</translation>
+    </message>
+    <message>
+        <source>days</source>
+        <translation>天</translation>
+    </message>
+    <message>
+        <source>characters</source>
+        <translation>个字符</translation>
+    </message>
+    <message>
+        <source>on</source>
+        <translation>开</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>关</translation>
+    </message>
+    <message>
+        <source>empty</source>
+        <translation>空</translation>
+    </message>
+    <message>
+        <source>Choose…</source>
+        <translation>选择…</translation>
+    </message>
+    <message>
+        <source>{title}: choose a file</source>
+        <translation>{title}：选择文件</translation>
+    </message>
+    <message>
+        <source>Choose a file</source>
+        <translation>选择文件</translation>
+    </message>
+    <message>
+        <source>Chosen by this machine's memory</source>
+        <translation>按本机内存自动选择</translation>
+    </message>
+    <message>
+        <source>Use a file…</source>
+        <translation>使用文件…</translation>
+    </message>
+    <message>
+        <source>Choose a model</source>
+        <translation>选择模型</translation>
+    </message>
+    <message>
+        <source>Models (*.gguf)</source>
+        <translation>模型 (*.gguf)</translation>
+    </message>
+    <message>
+        <source>Search</source>
+        <translation>搜索</translation>
+    </message>
+    <message>
+        <source>Search the settings</source>
+        <translation>搜索设置</translation>
+    </message>
+    <message>
+        <source>Search the settings ({keys})</source>
+        <translation>搜索设置（{keys}）</translation>
+    </message>
+    <message>
+        <source>Pages</source>
+        <translation>页面</translation>
+    </message>
+    <message>
+        <source>Open the file</source>
+        <translation>打开设置文件</translation>
+    </message>
+    <message>
+        <source>No setting has this in its name or its explanation.</source>
+        <translation>没有任何设置的名称或说明包含这些文字。</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Take the last change back ({keys})</source>
+        <translation>撤销上一次更改（{keys}）</translation>
+    </message>
+    <message>
+        <source>Start at login</source>
+        <translation>登录时启动</translation>
+    </message>
+    <message>
+        <source>The tray icon and the hotkeys are there once you have logged in. The model loads in the background.</source>
+        <translation>登录后托盘图标和快捷键即可使用，模型在后台加载。</translation>
+    </message>
+    <message>
+        <source>There is an entry, but the system's list of autostart programs has it switched off.</source>
+        <translation>已有启动项，但系统的自启动程序列表中已将其关闭。</translation>
+    </message>
+    <message>
+        <source>Another installation is started: {program}. Switch this on to start this one instead.</source>
+        <translation>目前启动的是另一处安装：{program}。打开此开关即改为启动当前安装。</translation>
+    </message>
+    <message>
+        <source>What is started is not there any more: {program}</source>
+        <translation>要启动的程序已不存在：{program}</translation>
+    </message>
+    <message>
+        <source>Paste a key, then press Enter</source>
+        <translation>粘贴密钥后按回车</translation>
+    </message>
+    <message>
+        <source>Key of the server</source>
+        <translation>服务器密钥</translation>
+    </message>
+    <message>
+        <source>Forget</source>
+        <translation>删除</translation>
+    </message>
+    <message>
+        <source>Forget the key of the server</source>
+        <translation>删除服务器密钥</translation>
+    </message>
+    <message>
+        <source>Kept in the system's keyring; it is never written into the settings file. Not every server wants one.</source>
+        <translation>保存在系统密钥环中，绝不写入设置文件。并非所有服务器都需要密钥。</translation>
+    </message>
+    <message>
+        <source>This system has no keyring, so the key is forgotten when the app ends.</source>
+        <translation>本系统没有密钥环，应用退出后密钥即被遗忘。</translation>
+    </message>
+    <message>
+        <source>A key is kept.</source>
+        <translation>已保存密钥。</translation>
+    </message>
+    <message>
+        <source>No key is kept.</source>
+        <translation>未保存密钥。</translation>
+    </message>
+    <message>
+        <source>not downloaded</source>
+        <translation>未下载</translation>
+    </message>
+    <message>
+        <source>Press a combination to see that it arrives; nothing is run while this page is in front.</source>
+        <translation>按下组合键即可查看它是否到达；此页面在前台时不会执行任何操作。</translation>
+    </message>
+    <message>
+        <source>In the settings of {desktop} it is "{purpose}".</source>
+        <translation>在 {desktop} 的设置中，它是“{purpose}”。</translation>
+    </message>
+    <message>
+        <source>The model is loaded anew once the answer that is being written has ended.</source>
+        <translation>正在生成的回答结束后将重新加载模型。</translation>
+    </message>
+    <message>
+        <source>The language of the windows changes when the app is started again.</source>
+        <translation>重新启动应用后界面语言才会改变。</translation>
+    </message>
+    <message>
+        <source>✓ It has arrived.</source>
+        <translation>✓ 已收到。</translation>
+    </message>
+    <message>
+        <source>Removes every conversation and every kept answer from this computer, for good.</source>
+        <translation>从本机永久删除所有对话和已保存的回答。</translation>
+    </message>
+    <message>
+        <source>Clear…</source>
+        <translation>清空…</translation>
+    </message>
+    <message>
+        <source>Load it now</source>
+        <translation>立即加载</translation>
+    </message>
+    <message>
+        <source>Start anew now</source>
+        <translation>立即重启</translation>
+    </message>
+    <message>
+        <source>Some combinations are taken.</source>
+        <translation>部分组合键已被占用。</translation>
+    </message>
+    <message>
+        <source>Back to the default: {value}</source>
+        <translation>恢复默认值：{value}</translation>
+    </message>
+    <message>
+        <source>General</source>
+        <translation>常规</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Privacy</source>
+        <translation>隐私</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>网络</translation>
+    </message>
+    <message>
+        <source>More</source>
+        <translation>更多</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>帮助</translation>
+    </message>
+    <message>
+        <source>Languages</source>
+        <translation>语言</translation>
+    </message>
+    <message>
+        <source>Appearance</source>
+        <translation>外观</translation>
+    </message>
+    <message>
+        <source>Start</source>
+        <translation>启动</translation>
+    </message>
+    <message>
+        <source>On the selected text</source>
+        <translation>对选中的文字</translation>
+    </message>
+    <message>
+        <source>Windows</source>
+        <translation>窗口</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>内存</translation>
+    </message>
+    <message>
+        <source>Engine</source>
+        <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>聊天</translation>
+    </message>
+    <message>
+        <source>History</source>
+        <translation>历史记录</translation>
+    </message>
+    <message>
+        <source>Clipboard</source>
+        <translation>剪贴板</translation>
+    </message>
+    <message>
+        <source>Other programs</source>
+        <translation>其他程序</translation>
+    </message>
+    <message>
+        <source>Remote engine</source>
+        <translation>远程引擎</translation>
+    </message>
+    <message>
+        <source>Gateway for other programs</source>
+        <translation>供其他程序使用的网关</translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation>诊断</translation>
+    </message>
+</context>
+</TS>
