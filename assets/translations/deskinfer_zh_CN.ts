@@ -8,10 +8,6 @@
         <translation>去掉行首的 # 即可修改该行。保存后会自动重新读取。</translation>
     </message>
     <message>
-        <source>Open the settings file</source>
-        <translation>打开设置文件</translation>
-    </message>
-    <message>
         <source>Reading {done} of {total} tokens</source>
         <translation>正在读取：{done} / {total} 个词元</translation>
     </message>
