@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.action import Action
 from app.actions import ActionRegistry
+from app.answer_review import Subject
 from app.capture import (
     CaptureResult,
     ClipboardEmpty,
@@ -108,6 +109,7 @@ class AnswerController(QObject):
         popup.retry_requested.connect(self.retry)
         popup.copy_requested.connect(self.copy)
         popup.replace_requested.connect(self.replace)
+        popup.copy_text_requested.connect(self.copy_text)
         popup.notice_accepted.connect(self.use_offer)
         popup.closed.connect(self._on_closed)
 
@@ -163,7 +165,7 @@ class AnswerController(QObject):
         tr, languages = self._translator, self._languages()
         self._job, self._offer, self._answer = job, None, []
         pair = language_pair(job.action, job.selected.text, languages, tr)
-        self._popup.begin(job.action.title(tr.language), pair)
+        self._popup.begin(job.action.title(tr.language), pair, Subject.of(job.action, job.selected.text, languages))
         self._popup.set_retryable(True)
         self._popup.set_replaceable(*self._replaceable(job.selected))
         self._popup.show_progress(*load_progress(self._model_event, tr))
@@ -194,8 +196,12 @@ class AnswerController(QObject):
 
     def copy(self) -> None:
         """Puts the answer on the clipboard, as the user's own copy."""
-        if self._answer:
-            self._clipboard.put("".join(self._answer))
+        self.copy_text(self._popup.result_text())
+
+    def copy_text(self, text: str) -> None:
+        """Puts a form of the answer on the clipboard, as the user's own copy."""
+        if text:
+            self._clipboard.put(text)
             self._popup.show_copied()
 
     def replace(self) -> None:
@@ -203,7 +209,7 @@ class AnswerController(QObject):
         if self._job is None or self._job.selected.window is None or not self._answer:
             return
         window = self._job.selected.window
-        if self._paste_back.start(window, "".join(self._answer), time.monotonic(), activate=True):
+        if self._paste_back.start(window, self._popup.result_text(), time.monotonic(), activate=True):
             self._poll_timer.start()
 
     def use_offer(self) -> None:
@@ -333,7 +339,9 @@ class AnswerController(QObject):
         elif isinstance(event, DoneEvent):
             self._end_request()
             model = self._model_event.model
-            self._popup.finish(small_print(event, model, self._translator), details(event, self._translator))
+            is_complete = event.finish_reason == "stop"
+            tr = self._translator
+            self._popup.finish(small_print(event, model, tr), details(event, tr), is_complete)
             if self._job is not None and self._answer and event.finish_reason != "cancelled":
                 self.answered.emit(self._job.action.id, self._job.selected.text, "".join(self._answer), model)
         elif isinstance(event, FailedEvent):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -20,14 +20,15 @@ from PySide6.QtGui import (
     QKeySequence,
     QShortcut,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
-from app.qt.elided_label import ElidedLabel
+from app.answer_review import Review, Subject
+from app.qt.answer_pages import AnswerPages
+from app.qt.check_bar import CheckBar
 from app.qt.frameless import FramelessWindow
-from app.qt.icons import svg_icon
 from app.qt.notice import Notice, NoticePanel
 from app.qt.placement import place_popup, with_height, work_area_at
-from app.qt.stream_view import StreamView
+from app.qt.popup_frame import PopupFooter, PopupHeader
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, style_sheet
 from app.translation import Translator
 
@@ -37,7 +38,6 @@ MINIMUM_SIZE = QSize(360, 160)
 LARGEST_SHARE = 0.6
 # With less room than this below the cursor, the side with more room is taken.
 COMFORT_HEIGHT = 360
-COPIED_SHOWN_MS = 1500
 TEXT_SCALE = 1.04
 
 
@@ -51,11 +51,13 @@ class PopupState(enum.Enum):
 
 
 class Popup(FramelessWindow):
-    """Streams an answer; offers Stop, Retry, Copy, Replace and Close.
+    """Streams an answer, shows what it changed and lost; offers Stop, Retry, Copy, Replace, Close and "as chat".
 
     Signals:
         stop_requested, retry_requested, copy_requested, replace_requested: the buttons and their shortcuts.
         notice_accepted: the button of the notice.
+        copy_text_requested: another form of the answer is to be copied.
+        continue_requested: the answer is to go on as a chat.
         closed: Esc, the close button or the window manager; what runs should stop.
     """
 
@@ -63,6 +65,8 @@ class Popup(FramelessWindow):
     retry_requested = Signal()
     copy_requested = Signal()
     replace_requested = Signal()
+    copy_text_requested = Signal(str)
+    continue_requested = Signal()
     notice_accepted = Signal()
     closed = Signal()
 
@@ -70,9 +74,10 @@ class Popup(FramelessWindow):
         super().__init__(parent, Qt.WindowType.Tool | Qt.WindowType.WindowStaysOnTopHint)
         self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
-        self._tr = translator.tr
+        self._translator, self._tr = translator, translator.tr
         self._state = PopupState.WAITING
         self._can_replace = self._can_retry = False
+        self._parts = 0
         self._limit: QRect | None = None
         self._is_above = False
         self._build()
@@ -86,78 +91,54 @@ class Popup(FramelessWindow):
 
     def _build(self) -> None:
         tr = self._tr
-        self.title, self.subtitle = QLabel(), ElidedLabel()
-        self.title.setFont(scaled(self.font(), 1.08, QFont.Weight.DemiBold))
-        self.subtitle.setProperty("role", "muted")
-        self.close_button = self._tool_button(tr("Close"), "Esc")
+        self.header, self.footer = PopupHeader(self._translator), PopupFooter(self._translator)
+        self.title, self.subtitle = self.header.title, self.header.subtitle
+        self.close_button, self.chat_button = self.header.close_button, self.header.chat_button
+        self.small_print = self.footer.small_print
+        self.stop_button, self.retry_button, self.copy_button, self.replace_button = self.footer.buttons
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName(tr("Progress"))
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(policy)
-        self.view = StreamView()
-        self.view.setAccessibleName(tr("Answer"))
-        self.view.setFont(scaled(self.font(), TEXT_SCALE))
+        self.pages = AnswerPages(self._translator)
+        self.pages.set_text_font(scaled(self.font(), TEXT_SCALE))
+        self.view = self.pages.result_view
         self.notice = NoticePanel()
-        self.small_print = ElidedLabel()
-        self.small_print.setProperty("role", "muted")
-        self.small_print.setFont(scaled(self.font(), 0.84))
-        # Room for its two lines from the start, so that the text does not move when they come.
-        self.small_print.setText("\n")
-        self.small_print.setMinimumHeight(self.small_print.sizeHint().height())
-        self.stop_button = QPushButton(tr("Stop"))
-        self.retry_button = QPushButton(tr("Try again"))
-        self.copy_button = QPushButton(tr("Copy"))
-        self.replace_button = QPushButton(tr("Replace"))
-        self.replace_button.setProperty("role", "primary")
+        self.check_bar = CheckBar(self._translator)
         self._lay_out()
 
-    def _tool_button(self, name: str, keys: str) -> QToolButton:
-        button = QToolButton()
-        button.setAccessibleName(name)
-        button.setToolTip(f"{name} ({keys})")
-        button.setIconSize(QSize(16, 16))
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        return button
-
     def _lay_out(self) -> None:
-        header = QHBoxLayout()
-        header.setContentsMargins(SPACE_L, SPACE_M, SPACE_S, SPACE_S)
-        header.setSpacing(SPACE_S)
-        header.addWidget(self.title)
-        header.addWidget(self.subtitle, 1)
-        header.addWidget(self.close_button)
         body = QVBoxLayout()
         body.setContentsMargins(SPACE_L, SPACE_S, SPACE_S, SPACE_S)
         body.setSpacing(SPACE_M)
-        body.addWidget(self.view, 1)
+        body.addWidget(self.pages, 1)
         body.addWidget(self.notice)
-        self._footer = QWidget()
-        footer = QHBoxLayout(self._footer)
-        footer.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_M)
-        footer.setSpacing(SPACE_S)
-        footer.addWidget(self.small_print, 1)
-        for button in (self.stop_button, self.retry_button, self.copy_button, self.replace_button):
-            footer.addWidget(button)
+        checks = QVBoxLayout()
+        checks.setContentsMargins(SPACE_L, 0, SPACE_L, 0)
+        checks.addWidget(self.check_bar)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(1, 1, 1, 1)
         layout.setSpacing(0)
-        layout.addLayout(header)
+        layout.addWidget(self.header)
         layout.addWidget(self.progress)
         layout.addLayout(body, 1)
-        layout.addWidget(self._footer)
+        layout.addLayout(checks)
+        layout.addWidget(self.footer)
         for before, after in zip(self._tab_order(), self._tab_order()[1:], strict=False):
             self.setTabOrder(before, after)
 
     def _tab_order(self) -> Sequence[QWidget]:
+        bar = self.pages.bar
         return (
-            self.view,
+            *self.pages.views,
+            *bar.tabs.values(),
+            *bar.change_buttons,
             self.notice.button,
-            self.stop_button,
-            self.retry_button,
-            self.copy_button,
-            self.replace_button,
+            self.check_bar,
+            *self.footer.buttons,
+            self.chat_button,
             self.close_button,
         )
 
@@ -165,25 +146,23 @@ class Popup(FramelessWindow):
         self.stop_button.clicked.connect(self.stop_requested)
         self.retry_button.clicked.connect(self.retry_requested)
         self.copy_button.clicked.connect(self.copy_requested)
-        self.view.copy_all_requested.connect(self.copy_button.click)
+        self.pages.copy_all_requested.connect(self.copy_button.click)
         self.replace_button.clicked.connect(self.replace_requested)
+        self.chat_button.clicked.connect(self.continue_requested)
         self.close_button.clicked.connect(self.close)
         self.notice.accepted.connect(self.notice_accepted)
+        self.pages.reviewed.connect(self._on_reviewed)
+        self.pages.page_changed.connect(self._make_room_for_text)
+        self.check_bar.loss_chosen.connect(self.pages.show_loss)
+        self.check_bar.show_all_requested.connect(self._show_all)
         for keys, target in (
             (QKeySequence(Qt.Key.Key_Escape), self.close),
             (QKeySequence("Ctrl+."), self.stop_button.click),
             (QKeySequence(QKeySequence.StandardKey.Refresh), self.retry_button.click),
             (QKeySequence("Ctrl+Return"), self.replace_button.click),
+            (QKeySequence("Ctrl+T"), self.chat_button.click),
         ):
             QShortcut(keys, self).activated.connect(target)
-        self._copied_timer = QTimer(self)
-        self._copied_timer.setSingleShot(True)
-        self._copied_timer.setInterval(COPIED_SHOWN_MS)
-        self._copied_timer.timeout.connect(lambda: self.copy_button.setText(self._tr("Copy")))
-        tr = self._tr
-        self.stop_button.setToolTip(tr("Stop writing ({keys})", keys="Ctrl+."))
-        self.retry_button.setToolTip(tr("Run the action again on the same text ({keys})", keys="F5"))
-        self.copy_button.setToolTip(tr("Copy the answer ({keys})", keys="Ctrl+C"))
 
     # --- what the controller calls ------------------------------------------------------------------------------
 
@@ -192,12 +171,18 @@ class Popup(FramelessWindow):
         """What the popup is doing."""
         return self._state
 
-    def begin(self, title: str, subtitle: str = "") -> None:
-        """Empties the popup for a new answer."""
+    def begin(self, title: str, subtitle: str = "", subject: Subject | None = None) -> None:
+        """Empties the popup for a new answer.
+
+        Args:
+            subject: what it will be about; None where that is not known yet.
+        """
         self.title.setText(title)
         self.subtitle.set_full_text(subtitle)
         self.setWindowTitle(title)
-        self.view.clear_text()
+        self._parts = 0
+        self.pages.begin(subject or Subject())
+        self.check_bar.show_losses(())
         self.show_small_print("")
         self._enter(PopupState.WAITING)
         self.show_progress("", None)
@@ -222,23 +207,44 @@ class Popup(FramelessWindow):
         """Adds text of the answer."""
         if self._state is PopupState.WAITING:
             self._enter(PopupState.STREAMING)
-        self.view.append_text(text)
+        self.pages.append(text)
         self._make_room_for_text()
 
-    def finish(self, small_print: str, details: str = "") -> None:
-        """Shows that the answer has ended."""
+    def show_part(self, part: int, parts: int) -> None:
+        """Says which part of a long text is being done, while its answer is written as well.
+
+        Args:
+            part: from 1.
+        """
+        self._parts = parts
+        if parts > 1:
+            self.show_small_print(self._tr("Part {part} of {parts}", part=part, parts=parts))
+            self.progress.setRange(0, parts)
+            self.progress.setValue(part - 1)
+        self._enter(self._state)
+
+    def finish(self, small_print: str, details: str = "", is_complete: bool = True) -> None:
+        """Shows that the answer has ended.
+
+        Args:
+            is_complete: it came to its own end; what was cut off is not compared with its source.
+        """
         self.view.setPlaceholderText("")
         self.show_small_print(small_print, details)
         self._enter(PopupState.FINISHED)
+        self.pages.finish(is_complete)
         self._make_room_for_text()
         if QAccessible.isActive():
             event = QAccessibleAnnouncementEvent(self.view, self.view.toPlainText())
             QAccessible.updateAccessibility(event)
 
+    def result_text(self) -> str:
+        """What Copy and Replace use: the answer with the changes that are accepted."""
+        return self.pages.result()
+
     def show_small_print(self, text: str, details: str = "") -> None:
         """Speed, times and model, in one or two short lines; `details` is the tool tip."""
-        self.small_print.set_full_text(text)
-        self.small_print.setToolTip(details or text)
+        self.footer.show_small_print(text, details)
 
     def show_notice(self, notice: Notice) -> None:
         """Shows a message; text that has already arrived stays above it."""
@@ -259,16 +265,15 @@ class Popup(FramelessWindow):
 
     def set_text_font(self, font: QFont) -> None:
         """The font of the answer."""
-        self.view.setFont(scaled(font, TEXT_SCALE))
+        self.pages.set_text_font(scaled(font, TEXT_SCALE))
 
     def selected_text(self) -> str:
-        """What the user has selected in the answer."""
-        return self.view.textCursor().selection().toPlainText()
+        """What the user has selected in the page that is shown."""
+        return self.pages.selected_text()
 
     def show_copied(self) -> None:
         """Confirms that the answer is on the clipboard."""
-        self.copy_button.setText(self._tr("Copied"))
-        self._copied_timer.start()
+        self.footer.show_copied()
 
     def show_near(self, cursor: QPoint, areas: Sequence[QRect]) -> None:
         """Shows the popup without taking the focus, near the cursor; if it is open on the same monitor it stays.
@@ -288,18 +293,27 @@ class Popup(FramelessWindow):
         """Gives the keyboard to the popup, on the user's demand."""
         self.raise_()
         self.activateWindow()
-        self.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.pages.current_view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _on_reviewed(self, review: Review) -> None:
+        left_out = f"{review.payload.before} {review.payload.after}"
+        self.check_bar.show_losses(review.losses, "" if review.payload.is_whole else left_out)
+        self._make_room_for_text()
+
+    def _show_all(self) -> None:
+        self.pages.show_all()
+        self.check_bar.show_losses(self.check_bar.losses)
 
     # --- how it looks -------------------------------------------------------------------------------------------
 
     def _enter(self, state: PopupState) -> None:
         self._state = state
-        has_text = not self.view.document().isEmpty()
+        has_text = self.pages.has_text
         is_running = state in (PopupState.WAITING, PopupState.STREAMING)
         is_notice = state is PopupState.NOTICE
-        self.view.setVisible(not is_notice or has_text)
+        self.pages.setVisible(not is_notice or has_text)
         self.notice.setVisible(is_notice)
-        self.progress.setVisible(state is PopupState.WAITING)
+        self.progress.setVisible(state is PopupState.WAITING or (is_running and self._parts > 1))
         had_focus = self.stop_button.hasFocus() or self.retry_button.hasFocus()
         self.stop_button.setVisible(is_running)
         self.retry_button.setVisible(not is_running and self._can_retry)
@@ -308,21 +322,25 @@ class Popup(FramelessWindow):
         self.copy_button.setVisible(has_text or not is_notice)
         self.replace_button.setVisible(has_text or not is_notice)
         self.copy_button.setEnabled(has_text or state is PopupState.STREAMING)
-        self._footer.setVisible(has_text or not is_notice or self._can_retry)
+        self.chat_button.setVisible(not is_running and has_text)
+        self.footer.setVisible(has_text or not is_notice or self._can_retry)
         self.replace_button.setEnabled(self._can_replace and not is_running and has_text)
 
     # --- its height ---------------------------------------------------------------------------------------------
 
     def _first_height(self) -> int:
         """With room for a few lines of text."""
-        return max(MINIMUM_SIZE.height(), self._height_around_text() + self.view.sizeHint().height())
+        return max(MINIMUM_SIZE.height(), self._height_around_text() + self.pages.first_height())
 
     def _height_around_text(self) -> int:
         """Of all that stands above and below the text; while no message is shown."""
         layout = self.layout()
         assert layout is not None
         layout.activate()  # nothing to do, unless something was shown or hidden
-        return layout.totalSizeHint().height() - self.view.sizeHint().height()
+        height = (
+            layout.totalHeightForWidth(self.width()) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
+        )
+        return height - self.pages.first_height()
 
     def _growth_limit(self) -> QRect:
         area = self.screen().availableGeometry()
@@ -333,7 +351,7 @@ class Popup(FramelessWindow):
         if self.is_resized:
             return
         largest = round(LARGEST_SHARE * self.screen().availableGeometry().height())
-        needed = min(self._height_around_text() + self.view.text_height(), largest, self._growth_limit().height())
+        needed = min(self._height_around_text() + self.pages.text_height(), largest, self._growth_limit().height())
         if needed > self.height():
             self._set_height(needed)
 
@@ -341,7 +359,8 @@ class Popup(FramelessWindow):
         """Grows where a message needs more room; text above it keeps its own."""
         layout = self.layout()
         assert layout is not None
-        text_height = max(0, self.view.height() - self.view.sizeHint().height()) if self.view.isVisibleTo(self) else 0
+        first = self.pages.sizeHint().height()
+        text_height = max(0, self.pages.height() - first) if self.pages.isVisibleTo(self) else 0
         layout.activate()
         needed = layout.totalHeightForWidth(self.width()) + text_height
         if needed > self.height():
@@ -358,7 +377,8 @@ class Popup(FramelessWindow):
     def _apply_theme(self) -> None:
         colors = colors_of(QGuiApplication.palette())
         self.setStyleSheet(style_sheet(colors))
-        self.close_button.setIcon(svg_icon("close", colors.muted))
+        self.header.apply_colors(colors)
+        self.pages.apply_theme()
 
     def event(self, event: QEvent) -> bool:
         """Follows the desktop between light and dark."""

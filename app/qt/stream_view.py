@@ -5,15 +5,34 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QFontInfo, QKeyEvent, QKeySequence, QTextBlockFormat, QTextCursor, QTextOption
+from PySide6.QtGui import (
+    QFontInfo,
+    QFontMetricsF,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextOption,
+)
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
-from app.qt.theme import LINE_HEIGHT_EM
+from app.qt.theme import LINE_HEIGHT_EM, blend, colors_of
 
 # Within this distance of the end the view counts as being at the end.
 SLACK_PX = 6
 # What an answer is shown in before it is long.
 FIRST_LINES = 4
+BULLETS = ("- ", "* ", "• ", "– ")
+# Of the accent on the page, behind a piece of text that is pointed at.
+MARK_SHARE = 0.24
+
+
+def utf16_position(text: str, position: int) -> int:
+    """A position in a string as Qt counts it: characters beyond the first 65,536 are two there."""
+    return position + sum(char > "\uffff" for char in text[:position])
 
 
 class StreamView(QTextEdit):
@@ -74,10 +93,50 @@ class StreamView(QTextEdit):
         """Empties the view and follows again."""
         self.clear()
         # A minimum, since fonts for Chinese are taller than those for Latin letters and stand in one text with them.
+        QTextCursor(self.document()).setBlockFormat(self._block_format())
+        self._is_following = True
+        self.setExtraSelections([])
+
+    def _block_format(self, indent_px: float = 0) -> QTextBlockFormat:
+        """Of a paragraph whose second and further lines are indented."""
         block = QTextBlockFormat()
         block.setLineHeight(self._line_height_px(), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
-        QTextCursor(self.document()).setBlockFormat(block)
-        self._is_following = True
+        if indent_px:
+            block.setLeftMargin(indent_px)
+            block.setTextIndent(-indent_px)
+        return block
+
+    def set_text(self, text: str) -> None:
+        """Shows a text from its beginning."""
+        self.clear_text()
+        self._is_following = False
+        self.append_text(text)
+        self.verticalScrollBar().setValue(0)
+
+    def mark(self, start: int, end: int) -> None:
+        """Points at a piece of the text and scrolls to it.
+
+        Args:
+            start, end: in characters of the text, as Python counts them.
+        """
+        text = self.toPlainText()
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(utf16_position(text, start))
+        self.setTextCursor(cursor)
+        cursor.setPosition(utf16_position(text, end), QTextCursor.MoveMode.KeepAnchor)
+        colors = colors_of(QGuiApplication.palette())
+        marked = QTextEdit.ExtraSelection()
+        marked.cursor, marked.format = cursor, QTextCharFormat()
+        marked.format.setBackground(blend(colors.accent, colors.page, MARK_SHARE))
+        self.setExtraSelections([marked])
+        self._is_following = False
+        self._show_around(cursor)
+
+    def _show_around(self, cursor: QTextCursor) -> None:
+        """Scrolls so that a piece of text stands in the upper third, if it is not to be seen."""
+        place, bar = self.cursorRect(cursor), self.verticalScrollBar()
+        if not self.viewport().rect().contains(place):
+            bar.setValue(bar.value() + place.top() - self.viewport().height() // 3)
 
     def append_text(self, text: str) -> None:
         """Adds text at the end; the user's selection stays as it is."""
@@ -86,7 +145,9 @@ class StreamView(QTextEdit):
         end = QTextCursor(self.document())
         end.movePosition(QTextCursor.MoveOperation.End)
         at_end = selection.hasSelection() and end.position() in (anchor, position)
+        first = end.block()
         end.insertText(text)
+        self._hang_items(first)
         if at_end:
             selection.setPosition(anchor)
             selection.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
@@ -97,6 +158,18 @@ class StreamView(QTextEdit):
             bar.setValue(value)
             self._moves_itself = False
         self._follow()
+
+    def _hang_items(self, block: QTextBlock) -> None:
+        """Sets the lines of list items below their first letter; from a block to the end."""
+        while block.isValid():
+            text = block.text()
+            bullet = next((bullet for bullet in BULLETS if text.startswith(bullet)), "")
+            if bullet and not block.blockFormat().textIndent():
+                width = QFontMetricsF(self.font()).horizontalAdvance(bullet)
+                QTextCursor(block).setBlockFormat(self._block_format(width))
+            elif not bullet and block.blockFormat().textIndent():
+                QTextCursor(block).setBlockFormat(self._block_format())
+            block = block.next()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copies the selection, or asks for the whole answer where there is none."""

@@ -93,10 +93,11 @@ def test_a_selection_is_copied_alone(finished: Popup, qtbot: QtBot):
 def test_tab_reaches_every_button_and_leaves_the_text(finished: Popup, qtbot: QtBot):
     finished.take_focus()
     reached = []
-    for _ in range(4):
+    for _ in range(5):
         qtbot.keyClick(QApplication.focusWidget() or finished, Qt.Key.Key_Tab)
         reached.append(QApplication.focusWidget())
-    expected = [finished.retry_button, finished.copy_button, finished.replace_button, finished.close_button]
+    footer = [finished.retry_button, finished.copy_button, finished.replace_button]
+    expected = [*footer, finished.chat_button, finished.close_button]
     assert reached == expected
 
 
@@ -192,7 +193,7 @@ def test_a_long_message_makes_room_for_itself(popup: Popup, qtbot: QtBot):
     button = popup.notice.button
     bottom = button.mapTo(popup, QPoint(0, button.height())).y()
     assert popup.height() - 40 < bottom < popup.height()
-    assert not popup._footer.isVisible()
+    assert not popup.footer.isVisible()
     assert popup.height() > MINIMUM_SIZE.height()
 
 

@@ -1,0 +1,113 @@
+"""A calm bar that says what an answer lost or changed; each entry leads to its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QToolButton, QWidget
+
+from app.qt.flow_layout import FlowLayout
+from app.qt.theme import SPACE_S, SPACE_XS
+from app.text_checks import Loss
+from app.translation import Translator
+
+# With more entries than this, the rest waits behind one that says how many.
+FIRST_ENTRIES = 4
+# A longer quotation is cut in its middle.
+QUOTE_CHARS = 40
+
+
+class CheckBar(QFrame):
+    """Hidden while there is nothing to say.
+
+    Signals:
+        loss_chosen: a Loss was clicked.
+        show_all_requested: the user wants to see what of the answer was left out.
+    """
+
+    loss_chosen = Signal(object)
+    show_all_requested = Signal()
+
+    def __init__(self, translator: Translator, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tr = translator.tr
+        self.setProperty("role", "quote")
+        self._losses: tuple[Loss, ...] = ()
+        self._left_out = ""
+        self._layout = FlowLayout(self, SPACE_XS)
+        self._layout.setContentsMargins(SPACE_S, SPACE_XS, SPACE_S, SPACE_XS)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.hide()
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What is flagged."""
+        return self._losses
+
+    def show_losses(self, losses: Sequence[Loss], left_out: str = "") -> None:
+        """Shows entries, or hides the bar where there are none.
+
+        Args:
+            left_out: what of the answer is not part of the text.
+        """
+        self._losses, self._left_out = tuple(losses), left_out.strip()
+        self._fill(FIRST_ENTRIES)
+        self.setVisible(bool(self._losses or self._left_out))
+
+    def describe(self, loss: Loss) -> str:
+        """A loss in a few words."""
+        tr, before, after = self._tr, _short(loss.text), _short(loss.near)
+        if loss.kind == "line_breaks":
+            return tr("Line breaks: {before} → {after}", before=before, after=after)
+        if not loss.text:
+            return tr("Not in your text: {text}", text=after)
+        return f"{before} → {after}" if after else tr("Missing: {text}", text=before)
+
+    def _fill(self, limit: int) -> None:
+        while (item := self._layout.takeAt(0)) is not None:
+            widget = item.widget()
+            assert widget is not None
+            widget.hide()
+            widget.deleteLater()
+        tr = self._tr
+        if self._losses:
+            label = QLabel(tr("Please check:"))
+            label.setProperty("role", "muted")
+            label.setMinimumHeight(self._entry("").sizeHint().height())
+            self._layout.addWidget(label)
+        shown = self._losses if len(self._losses) <= limit + 1 else self._losses[:limit]
+        for loss in shown:
+            entry = self._entry(self.describe(loss))
+            entry.setToolTip(tr("Show the place"))
+            entry.clicked.connect(lambda _checked=False, loss=loss: self.loss_chosen.emit(loss))
+            self._layout.addWidget(entry)
+        if len(shown) < len(self._losses):
+            more = self._entry(tr("{count} more", count=len(self._losses) - len(shown)))
+            more.clicked.connect(lambda: self._fill(len(self._losses)))
+            self._layout.addWidget(more)
+        if self._left_out:
+            entry = self._entry(tr("Left out: {text}", text=_short(self._left_out.replace("\n", " "))))
+            entry.setToolTip(tr("Show all that the model wrote"))
+            entry.clicked.connect(self.show_all_requested)
+            self._layout.addWidget(entry)
+        self.setAccessibleName(tr("Please check:"))
+        self.setAccessibleDescription("; ".join(map(self.describe, self._losses)))
+        self.updateGeometry()
+
+    def _entry(self, text: str) -> QToolButton:
+        entry = QToolButton(self)
+        entry.setProperty("role", "entry")
+        entry.setText(text)
+        entry.setAccessibleName(text)
+        entry.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        entry.setCursor(Qt.CursorShape.PointingHandCursor)
+        return entry
+
+
+def _short(text: str) -> str:
+    text = text.strip()
+    half = QUOTE_CHARS // 2
+    return text if len(text) <= QUOTE_CHARS else f"{text[:half]}…{text[-half:]}"
