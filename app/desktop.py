@@ -7,7 +7,7 @@ written against these alone, so they are tested with fakes.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -91,11 +91,64 @@ class HotkeyGrabber(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """A combination that is wished for, from a desktop that gives out the keys itself.
+
+    Attributes:
+        id: of the command.
+        title: what the user reads in the desktop's settings.
+    """
+
+    id: str
+    title: str
+    hotkey: Hotkey
+
+
+@dataclass(frozen=True, slots=True)
+class PortalAnswer:
+    """What a desktop has given.
+
+    Attributes:
+        keys: by shortcut id, in the desktop's words; "" where the shortcut is known but has no key.
+        problem: why there is nothing; None where the desktop has answered.
+    """
+
+    keys: Mapping[str, str] = field(default_factory=dict)
+    problem: UserText | None = None
+
+
+class ShortcutPortal(Protocol):
+    """Shortcuts from a desktop that lets no program grab keys. Callbacks run on the portal's thread."""
+
+    def ask(
+        self,
+        shortcuts: Sequence[Shortcut],
+        on_answer: Callable[[PortalAnswer], None],
+        on_press: Callable[[str, str], None],
+    ) -> None:
+        """Asks once for all shortcuts; returns at once, and the user may take minutes to answer.
+
+        Args:
+            on_answer: called with the answer, and again when the keys change or the portal goes away.
+            on_press: called with a shortcut's id and the token that lets a window come to the front, "" without one.
+        """
+        ...
+
+    def close(self) -> None:
+        """Gives all back and ends the thread."""
+        ...
+
+
 class Desktop(Protocol):
     """Windows and keys. Every call is quick (a few milliseconds) and may be made from the UI thread."""
 
     def foreground_window(self) -> Window | None:
         """The window with the keyboard focus, None where there is none or it cannot be known."""
+        ...
+
+    def full_screen_window(self) -> Window | None:
+        """The window with the focus where it fills the whole screen, None where it does not or cannot be known."""
         ...
 
     def activate(self, window: Window) -> None:
@@ -174,9 +227,11 @@ class DesktopSession:
     Attributes:
         kind: "x11", "wayland", "windows" or "none".
         limits: sentences for the user on what is not possible here and what to do instead.
+        portal: where the desktop gives out the keys itself; `grabber` can do nothing then.
     """
 
     kind: str
     desktop: Desktop
     grabber: HotkeyGrabber
     limits: tuple[UserText, ...] = field(default=())
+    portal: ShortcutPortal | None = None

@@ -87,6 +87,7 @@ class FakeDesktop:
         on_paste: what it does with a paste keystroke.
         activated: windows that were asked to the front.
         obeys_activate: whether `activate` moves the focus.
+        is_full_screen: whether the focused window fills the screen.
     """
 
     def __init__(self, window: Window | None = EDITOR) -> None:
@@ -99,11 +100,16 @@ class FakeDesktop:
         self.on_paste: Callable[[], None] = _nothing
         self.activated: list[Window] = []
         self.obeys_activate = True
+        self.is_full_screen = False
         self.is_closed = False
 
     def foreground_window(self) -> Window | None:
         """The window with the focus."""
         return self.window
+
+    def full_screen_window(self) -> Window | None:
+        """The window with the focus where `is_full_screen`."""
+        return self.window if self.is_full_screen else None
 
     def activate(self, window: Window) -> None:
         """Moves the focus where `obeys_activate`."""

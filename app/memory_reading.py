@@ -15,6 +15,7 @@ from app.vram import GpuMemory, GpuUnreadableError, GpuWatch, NoGpuError
 from inference.request import EngineReading, ModelState
 
 GPU_BACKEND = "cuda"
+HOST_BACKENDS = ("cpu", "torch")
 HISTORY_S = 300.0
 # Readings further apart than this are not joined: nobody looked meanwhile.
 LONGEST_STEP_S = 3.5
@@ -91,7 +92,7 @@ class MemoryReader:
         """The memory of the model's place. Never fails: what is not known is None, with the reason."""
         engine = self._engine()
         on_gpu = engine.backend == GPU_BACKEND
-        if engine.state is ModelState.READY and not on_gpu:
+        if engine.state is ModelState.READY and engine.backend in HOST_BACKENDS:
             self._gpu.close()
             return self._in_main_memory(engine, UserText("The model works in main memory."))
         try:

@@ -274,6 +274,7 @@ class EngineReading:
         workspace_bytes: activations, logits and workspace.
         peak_bytes: most memory of the device that was ever reserved, as its allocator counts; 0 where the backend works
             in main memory.
+        used_at_s: when the last request ended, on the clock of `time.monotonic`; 0 where none has.
     """
 
     state: ModelState = ModelState.EMPTY
@@ -288,3 +289,4 @@ class EngineReading:
     pages_free: int = 0
     running: int = 0
     waiting: int = 0
+    used_at_s: float = 0.0

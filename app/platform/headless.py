@@ -15,6 +15,10 @@ class UnknownDesktop:
         """Not known."""
         return None
 
+    def full_screen_window(self) -> Window | None:
+        """Not known."""
+        return None
+
     def activate(self, window: Window) -> None:
         """Not possible."""
 

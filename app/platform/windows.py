@@ -53,6 +53,14 @@ class WindowsDesktop:
         is_terminal = window_class in WINDOWS_TERMINAL_CLASSES or program in WINDOWS_TERMINAL_PROGRAMS
         return Window(handle, program or window_class, is_terminal)
 
+    def full_screen_window(self) -> Window | None:
+        """By what the shell says of notifications: a full-screen program or a Direct3D one in exclusive mode is on."""
+        state = ctypes.c_int32()
+        failed = self._calls.shell32.SHQueryUserNotificationState(ctypes.pointer(state))
+        if failed or state.value not in (win.QUNS_BUSY, win.QUNS_RUNNING_D3D_FULL_SCREEN):
+            return None
+        return self.foreground_window()
+
     def activate(self, window: Window) -> None:
         """Brings a window to the front; Windows may refuse a program that the user is not working with."""
         user32 = self._calls.user32

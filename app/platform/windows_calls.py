@@ -1,4 +1,4 @@
-"""The calls into user32 and kernel32 that the Windows desktop makes, with their structures.
+"""The calls into user32, kernel32 and shell32 that the Windows desktop makes, with their structures.
 
 The structures have the layout of 64-bit and 32-bit Windows on every system (ctypes.wintypes has not), so that
 everything but `load` runs on Linux too, against a model of user32.
@@ -21,6 +21,7 @@ INPUT_KEYBOARD = 1
 KEYEVENTF_EXTENDEDKEY, KEYEVENTF_KEYUP = 0x1, 0x2
 MAPVK_VK_TO_VSC = 0
 SW_RESTORE = 9
+QUNS_BUSY, QUNS_RUNNING_D3D_FULL_SCREEN = 2, 3
 PROCESS_QUERY_LIMITED_INFORMATION = 0x1000
 
 VK_SHIFT, VK_CONTROL, VK_MENU, VK_LWIN, VK_RWIN, VK_INSERT = 0x10, 0x11, 0x12, 0x5B, 0x5C, 0x2D
@@ -130,6 +131,7 @@ class WindowsCalls:
 
     user32: Any
     kernel32: Any
+    shell32: Any
     last_error: Callable[[], int]
 
 
@@ -161,6 +163,7 @@ _KERNEL32 = {
     "CloseHandle": (_BOOL, (_HANDLE,)),
     "QueryFullProcessImageNameW": (_BOOL, (_HANDLE, _UINT, ctypes.c_wchar_p, ctypes.POINTER(_UINT))),
 }
+_SHELL32 = {"SHQueryUserNotificationState": (_INT, (ctypes.POINTER(_INT),))}
 
 
 def load() -> WindowsCalls:
@@ -172,9 +175,10 @@ def load() -> WindowsCalls:
     if sys.platform == "win32":
         user32 = ctypes.WinDLL("user32", use_last_error=True)
         kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
-        for library, signatures in ((user32, _USER32), (kernel32, _KERNEL32)):
+        shell32 = ctypes.WinDLL("shell32", use_last_error=True)
+        for library, signatures in ((user32, _USER32), (kernel32, _KERNEL32), (shell32, _SHELL32)):
             for name, (result, arguments) in signatures.items():
                 function = getattr(library, name)
                 function.restype, function.argtypes = result, arguments
-        return WindowsCalls(user32, kernel32, ctypes.get_last_error)
+        return WindowsCalls(user32, kernel32, shell32, ctypes.get_last_error)
     raise OSError("user32.dll exists on Windows alone")

@@ -20,6 +20,8 @@ _log = logging.getLogger(__name__)
 _ATOMS = (
     "_NET_ACTIVE_WINDOW",
     "_NET_SUPPORTED",
+    "_NET_WM_STATE",
+    "_NET_WM_STATE_FULLSCREEN",
     "PRIMARY",
     "WM_CLASS",
 )
@@ -59,6 +61,17 @@ class X11Desktop:
         try:
             window_id = self._active_window() or self._focused_window()
             return None if window_id is None else self._window(window_id)
+        except xcffib.XcffibException:
+            return None
+
+    def full_screen_window(self) -> Window | None:
+        """By the window manager's word; a window that merely covers the screen counts as a window."""
+        try:
+            window_id = self._active_window()
+            if window_id is None:
+                return None
+            states = self._property_words(window_id, "_NET_WM_STATE")
+            return self._window(window_id) if self._atoms["_NET_WM_STATE_FULLSCREEN"] in states else None
         except xcffib.XcffibException:
             return None
 

@@ -81,44 +81,51 @@ class _Graph(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Frame and areas; where nothing is known the page shows."""
-        shares, painter, last = current_shares(), QPainter(self), self._history.last
+        shares, painter = current_shares(), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         frame = QPainterPath()
         frame.addRoundedRect(area, RADIUS_PX, RADIUS_PX)
         painter.setClipPath(frame)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for run in self._history.runs() if last is not None else ():
-            self._paint_run(painter, area, run, last.at_s if last is not None else 0.0, shares)
+        runs = [(self._places(area, run), run) for run in self._history.runs()]
+        for places, _run in runs:
+            painter.fillRect(QRectF(places[0], area.top(), places[-1] - places[0], area.height()), shares.ground)
         painter.setPen(shares.grid)
         for line in range(1, GRID_LINES + 1):
             y = round(area.bottom() - area.height() * line / (GRID_LINES + 1)) + 0.5
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+        painter.setPen(Qt.PenStyle.NoPen)
+        for places, run in runs:
+            _paint_run(painter, area, places, [shares.parts(reading) for reading in run])
         painter.setClipping(False)
         painter.setPen(shares.frame)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(frame)
         painter.end()
 
-    def _paint_run(
-        self, painter: QPainter, area: QRectF, run: Sequence[MemoryReading], now_s: float, shares: Shares
-    ) -> None:
-        """One stretch; a single reading becomes a short step, so that the first one is seen at once."""
-        places = [area.right() - area.width() * (now_s - reading.at_s) / self._history.span_s for reading in run]
-        if len(places) == 1:
-            places = [places[0] - area.width() / HISTORY_S, places[0]]
-            run = [run[0], run[0]]
-        painter.setBrush(shares.ground)
-        painter.drawRect(QRectF(places[0], area.top(), places[-1] - places[0], area.height()))
-        stacks = [shares.parts(reading) for reading in run]
-        floor = [area.bottom()] * len(run)
-        for part in range(len(stacks[0])):
-            top = [low - area.height() * stack[part][1] for low, stack in zip(floor, stacks, strict=True)]
-            points = [QPointF(x, y) for x, y in zip(places, top, strict=True)]
-            points += [QPointF(x, y) for x, y in zip(reversed(places), reversed(floor), strict=True)]
-            painter.setBrush(stacks[0][part][0])
-            painter.drawPolygon(QPolygonF(points))
-            floor = top
+    def _places(self, area: QRectF, run: Sequence[MemoryReading]) -> list[float]:
+        """Where the readings of a run stand; a single one is given a second, so that the first is seen at once."""
+        last = self._history.last
+        now_s = run[-1].at_s if last is None else last.at_s
+        second = area.width() / self._history.span_s
+        places = [area.right() - second * (now_s - reading.at_s) for reading in run]
+        return places if len(places) > 1 else [places[0] - second, places[0]]
+
+
+def _paint_run(
+    painter: QPainter, area: QRectF, places: Sequence[float], stacks: list[list[tuple[QColor, float]]]
+) -> None:
+    """One stretch of known readings, one part upon the other."""
+    if len(stacks) < len(places):
+        stacks = stacks * len(places)
+    floor = [area.bottom()] * len(places)
+    for part in range(len(stacks[0])):
+        top = [low - area.height() * stack[part][1] for low, stack in zip(floor, stacks, strict=True)]
+        points = [QPointF(x, y) for x, y in zip(places, top, strict=True)]
+        points += [QPointF(x, y) for x, y in zip(reversed(places), reversed(floor), strict=True)]
+        painter.setBrush(stacks[0][part][0])
+        painter.drawPolygon(QPolygonF(points))
+        floor = top
 
 
 class _Bar(QWidget):

@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -85,16 +85,15 @@ class Worker:
         self._model_listeners: list[ModelListener] = []
         self._reading = EngineReading()
         # All below belongs to the thread.
+        self._used_at_s = 0.0
         self._residency: Residency | None = None
         self._pending: dict[str, _Pending] = {}
         self._listeners: dict[str, RequestListener] = {}
         self._plans = PlanQueue()
         self._counts = CountQueue()
         self._target: str | None = None
-        self._loading = ""
-        self._admitting = ""
-        self._stopping_load = False
-        self._ending = False
+        self._loading = self._admitting = ""
+        self._stopping_load = self._ending = False
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 
@@ -370,6 +369,7 @@ class Worker:
         last = isinstance(event, DoneEvent | FailedEvent)
         listener = self._listeners.pop(event.request_id) if last else self._listeners[event.request_id]
         if last:
+            self._used_at_s = time.monotonic()
             self._read()
         self._call(listener, event)
 
@@ -390,7 +390,7 @@ class Worker:
         """Takes the snapshot that `reading` shows."""
         engine = self._engine
         if engine is not None:
-            self._reading = engine.reading()
+            self._reading = replace(engine.reading(), used_at_s=self._used_at_s)
         elif event is not None:
             self._reading = EngineReading(state=event.state, model=event.model, waiting=len(self._pending))
         elif self._residency is not None:

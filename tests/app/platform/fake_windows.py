@@ -32,6 +32,7 @@ class FakeWindows:
 
     windows: dict[int, FakeWindow] = field(default_factory=dict)
     foreground: int = 0
+    notification_state: int = 5
     may_take_foreground: bool = True
     keys_down: set[int] = field(default_factory=set)
     pressed_since_asked: set[int] = field(default_factory=set)
@@ -47,7 +48,7 @@ class FakeWindows:
 
     def calls(self) -> WindowsCalls:
         """The libraries as the app gets them."""
-        return WindowsCalls(self, self, lambda: getattr(self.errors, "code", 0))
+        return WindowsCalls(self, self, self, lambda: getattr(self.errors, "code", 0))
 
     def _fail(self, code: int) -> int:
         self.errors.code = code
@@ -64,6 +65,14 @@ class FakeWindows:
         count = 1 if (modifiers, key) in self.no_repeat else 1 + repeats
         for _ in range(count):
             self.queues[thread_id].put((win.WM_HOTKEY, identifier, key << 16 | modifiers))
+
+    # shell32
+
+    def SHQueryUserNotificationState(self, state: Any) -> int:
+        if self.notification_state < 0:
+            return self.notification_state
+        state.contents.value = self.notification_state
+        return 0
 
     # user32: messages and hotkeys
 

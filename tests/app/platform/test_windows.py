@@ -139,3 +139,10 @@ def test_session(system: FakeWindows) -> None:
 def test_load_elsewhere() -> None:
     with pytest.raises(OSError, match="Windows alone"):
         win.load()
+
+
+@pytest.mark.parametrize(("state", "fills"), [(5, False), (2, True), (3, True), (4, False), (1, False), (-1, False)])
+def test_full_screen_is_what_the_shell_says(state: int, fills: bool) -> None:
+    windows = FakeWindows({1: FakeWindow("unreal", "C:\\Games\\Game.exe")}, foreground=1, notification_state=state)
+    desktop = WindowsDesktop(windows.calls())
+    assert desktop.full_screen_window() == (Window(1, "game.exe") if fills else None)

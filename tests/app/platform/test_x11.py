@@ -202,3 +202,27 @@ def test_calls_are_quick(display: XDisplay, desktop: X11Desktop, key_logger: Key
             call()
             durations.append(time.perf_counter() - start)
         assert min(durations) < 0.02
+
+
+def set_full_screen(logger: KeyLogger, is_on: bool) -> None:
+    """Asks the window manager, as a player does when its key is pressed."""
+    import xcffib
+    import xcffib.xproto
+
+    core = logger.connection.core
+    state, full = (
+        core.InternAtom(False, len(name), name).reply().atom for name in ("_NET_WM_STATE", "_NET_WM_STATE_FULLSCREEN")
+    )
+    data = xcffib.xproto.ClientMessageData.synthetic([int(is_on), full, 0, 1, 0], "IIIII")
+    event = xcffib.xproto.ClientMessageEvent.synthetic(32, logger.window_id, state, data)
+    mask = xcffib.xproto.EventMask.SubstructureRedirect | xcffib.xproto.EventMask.SubstructureNotify
+    core.SendEventChecked(False, logger.connection.get_setup().roots[0].root, mask, event.pack()).check()
+
+
+def test_full_screen(desktop: X11Desktop, key_logger: KeyLogger) -> None:
+    assert desktop.full_screen_window() is None
+    set_full_screen(key_logger, True)
+    window = wait_for(desktop.full_screen_window, "the full screen")
+    assert window == Window(key_logger.window_id, "editor")
+    set_full_screen(key_logger, False)
+    wait_for(lambda: desktop.full_screen_window() is None, "the end of the full screen")
