@@ -153,23 +153,14 @@ class History:
         return _row_id(cursor)
 
     def rewrite(self, message_id: int, text: str, **details: Detail) -> None:
-        """Gives a message another text, as of an answer that grows; it is on the disk when this returns.
-
-        The conversation keeps its place among the others, and `listen` tells nothing. An unknown id is ignored.
-        """
+        """Gives a message another text, on the disk when this returns. Listeners hear nothing of it."""
         with self._read() as connection, transaction(connection):
-            row = connection.execute(
-                "SELECT conversation_id, role, created_ms FROM messages WHERE id = ?", (message_id,)
-            ).fetchone()
-            if row is None:
-                return
-            conversation_id, role, created_ms = row
             # Removed and added, since the search index follows these two.
-            connection.execute("DELETE FROM messages WHERE id = ?", (message_id,))
-            connection.execute(
-                "INSERT INTO messages (id, conversation_id, role, text, details, created_ms) VALUES (?, ?, ?, ?, ?, ?)",
-                (message_id, conversation_id, role, text, json.dumps(details, ensure_ascii=False), created_ms),
-            )
+            old = "DELETE FROM messages WHERE id = ? RETURNING conversation_id, role, created_ms"
+            for row in connection.execute(old, (message_id,)).fetchall():
+                values = (message_id, text, json.dumps(details, ensure_ascii=False), *row)
+                columns = "id, text, details, conversation_id, role, created_ms"
+                connection.execute(f"INSERT INTO messages ({columns}) VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def messages(self, conversation_id: int) -> list[StoredMessage]:
         """The messages of a conversation in their order."""
