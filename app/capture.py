@@ -67,6 +67,17 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """The user wants nothing read out of this program.
+
+    Attributes:
+        program: its name.
+    """
+
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClipboardEmpty:
     """There is no text on the clipboard."""
 
@@ -78,7 +89,7 @@ class Failed:
     reason: FailureReason
 
 
-CaptureResult = Selected | NothingSelected | Secret | Failed
+CaptureResult = Selected | NothingSelected | Secret | LeftAlone | Failed
 
 
 class _State(enum.Enum):
@@ -95,10 +106,12 @@ class SelectionCapture:
 
     Attributes:
         restores: whether the clipboard gets back what lay on it (setting "clipboard.restore").
+        left_alone: programs that nothing is read from and no key is sent to (setting "privacy.leave_alone").
     """
 
     def __init__(self, desktop: Desktop, clipboard: Clipboard) -> None:
         self.restores = True
+        self.left_alone: frozenset[str] = frozenset()
         self._desktop = desktop
         self._clipboard = clipboard
         self._state = _State.IDLE
@@ -130,6 +143,8 @@ class SelectionCapture:
         self._window = window = self._desktop.foreground_window()
         if window is None:
             self._result = self._nothing()
+        elif self.leaves_alone(window):
+            self._result = LeftAlone(window.program)
         elif window.is_terminal:
             text = self._last_selection(window)
             self._result = Selected(text, window) if text else self._nothing()
@@ -138,6 +153,10 @@ class SelectionCapture:
             if not self._copy_is_due:
                 self._deadline_s = now_s + KEYS_LIMIT_S
         return True
+
+    def leaves_alone(self, window: Window) -> bool:
+        """Whether the user has named the window's program as one to leave alone."""
+        return window.program.removesuffix(".exe") in self.left_alone
 
     def poll(self, now_s: float) -> CaptureResult | None:
         """Goes on; returns the result once. Call it about every 10 ms while `needs_poll`.

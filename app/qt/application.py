@@ -23,6 +23,7 @@ from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
 from app.engine_setup import engine_options as options_of
 from app.language import Languages, needs_identifier, preload
+from app.qt.after_answer import AfterAnswer
 from app.qt.bridge import Bridge
 from app.qt.clipboard import QtClipboard
 from app.qt.command_list import action_group, commands_of
@@ -31,16 +32,17 @@ from app.qt.engine_settings import EngineSettings
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
 from app.qt.history_binding import HistoryBinding
-from app.qt.hotkey_binding import HotkeyBinding, HotkeyState
+from app.qt.hotkey_binding import HotkeyState
 from app.qt.main_window import MainWindow
 from app.qt.popup import Popup
+from app.qt.portal_binding import hotkeys_of
 from app.qt.settings_models import model_choices
 from app.qt.settings_owner import SettingsOwner
 from app.qt.status import Status
 from app.qt.theme import apply_scheme
 from app.qt.tray import Tray
 from app.setting_registry import setting_registry
-from app.settings import Settings, SettingsFileError, Value
+from app.settings import Settings, SettingsFileError, Value, program_names
 from app.settings_template import settings_template
 from app.translation import Translator, system_locale
 from inference.engine.options import EngineOptions
@@ -127,7 +129,7 @@ class Application(QObject):
             translator=self._translator,
             show_popup=self._show_popup,
         )
-        self.hotkeys = HotkeyBinding(session.grabber, self._bridge.post_hotkey)
+        self.hotkeys = hotkeys_of(session, self._bridge, self._bind_hotkeys)
         self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
         self._connect()
         self._apply_settings()
@@ -137,6 +139,7 @@ class Application(QObject):
         self._bind_hotkeys()
         self._tell_problems()
         self.history.tell_problem()
+        AfterAnswer(self._settings, self.controller, self.popup, session.desktop, self)
         self.settings_owner.offer_clearing(self.history.ask_to_clear)
         languages = self._languages()
         if needs_identifier((languages.first, languages.second)):
@@ -231,6 +234,8 @@ class Application(QObject):
             self.clipboard.close()
             self.history.close()
             self._session.grabber.close()
+            if self._session.portal is not None:
+                self._session.portal.close()
             self._session.desktop.close()
         self.ended.emit()
 
@@ -304,6 +309,7 @@ class Application(QObject):
 
     def _apply_settings(self) -> None:
         self.controller.set_restores(self._settings.flag("clipboard.restore"))
+        self.controller.set_left_alone(program_names(self._settings.text("privacy.leave_alone")))
         size = self._settings.integer("popup.font_size")
         font = QFont(self.popup.font())
         if size > 0:
@@ -350,7 +356,7 @@ class Application(QObject):
             if command.hotkey_setting in known
         }
         statuses = self.hotkeys.bind(wanted)
-        limits = [tr(limit) for limit in self._session.limits]
+        limits = [tr(limit) for limit in self.hotkeys.limits]
         self.tray.set_hotkeys(self.hotkeys.working())
         self.window.set_hotkeys(statuses, limits)
         self.settings_owner.set_hotkeys(statuses, limits, {c.id: c.hotkey_setting for c in self._commands.all()})

@@ -7,7 +7,7 @@ One answer at a time: a new command cancels the request that runs and takes the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -19,6 +19,7 @@ from app.capture import (
     CaptureResult,
     ClipboardEmpty,
     Failed,
+    LeftAlone,
     NothingSelected,
     Secret,
     Selected,
@@ -231,6 +232,19 @@ class AnswerController(QObject):
 
     # --- capture and paste-back ---------------------------------------------------------------------------------
 
+    @property
+    def job(self) -> Job | None:
+        """What the answer in the popup is about, None before there is one."""
+        return self._job
+
+    def can_replace(self, selected: Selected) -> bool:
+        """Whether an answer may be pasted into the place of a text."""
+        return self._replaceable(selected)[0]
+
+    def set_left_alone(self, programs: Sequence[str]) -> None:
+        """Programs that nothing is read from and no key is sent to."""
+        self._capture.left_alone = frozenset(programs)
+
     def set_restores(self, restores: bool) -> None:
         """Whether the clipboard gets back what lay on it."""
         self._capture.restores = self._paste_back.restores = restores
@@ -254,6 +268,8 @@ class AnswerController(QObject):
             self._show_nothing_selected(result)
         elif isinstance(result, Secret):
             self._refuse_secret()
+        elif isinstance(result, LeftAlone):
+            self._refuse_program(result)
         else:
             self._show_failure(result)
 
@@ -294,6 +310,14 @@ class AnswerController(QObject):
         text = tr("Its program marked this text as a password, so it is not read and not given to the model.")
         self._show(Notice(tr("This is a password"), text))
 
+    def _refuse_program(self, result: LeftAlone) -> None:
+        tr = self._translator.tr
+        text = tr(
+            "Your settings say that nothing is read out of {program}. Copy the text, or change that under Privacy.",
+            program=result.program,
+        )
+        self._show(Notice(tr("This program is left alone"), text))
+
     def _show_failure(self, result: Failed) -> None:
         tr = self._translator.tr
         self._show(Notice(tr("The selection could not be read"), tr(result.reason.value), is_error=True))
@@ -307,6 +331,8 @@ class AnswerController(QObject):
         tr = self._translator.tr
         if selected.window is None:
             return False, tr("The text came from no other window, so there is nothing to replace.")
+        if self._capture.leaves_alone(selected.window):
+            return False, tr("No keys are sent to this program, as your settings say; copy the answer instead.")
         if selected.window.is_terminal:
             return False, tr("Terminals cannot be pasted into safely; copy the answer instead.")
         if selected.origin is not TextOrigin.SELECTION:

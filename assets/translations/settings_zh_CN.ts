@@ -299,5 +299,17 @@
         <source>Diagnostics</source>
         <translation>诊断</translation>
     </message>
+    <message>
+        <source>Your settings say that nothing is read out of {program}. Copy the text, or change that under Privacy.</source>
+        <translation>您的设置规定不读取 {program} 中的内容。请复制文字，或在“隐私”中更改。</translation>
+    </message>
+    <message>
+        <source>This program is left alone</source>
+        <translation>不读取此程序</translation>
+    </message>
+    <message>
+        <source>No keys are sent to this program, as your settings say; copy the answer instead.</source>
+        <translation>按您的设置，不向此程序发送按键；请改为复制回答。</translation>
+    </message>
 </context>
 </TS>

@@ -15,6 +15,7 @@ from app.capture import (
     ClipboardEmpty,
     Failed,
     FailureReason,
+    LeftAlone,
     NothingSelected,
     Secret,
     Selected,
@@ -498,3 +499,20 @@ def test_every_capture_ends_in_time(held_s: float, copied_after_s: float) -> Non
     bench.run(KEYS_LIMIT_S + COPY_LIMIT_S * COPY_ATTEMPTS + 0.1)
     assert len(bench.results) == 1
     assert bench.clipboard.formats == OLD
+
+
+@pytest.mark.parametrize("program", ["keepassxc", "keepassxc.exe"])
+def test_a_program_that_is_to_be_left_alone_gets_no_key_and_is_named(program: str) -> None:
+    bench = Bench()
+    bench.desktop.window = Window(3, program)
+    bench.desktop.primary_owner, bench.clipboard.primary = bench.desktop.window, "a password"
+    bench.capture.left_alone = frozenset({"keepassxc"})
+    bench.start()
+    bench.run(1.0)
+    assert bench.results == [LeftAlone(program)]
+    assert bench.desktop.sent == []
+    assert bench.clipboard.formats == OLD
+    bench.desktop.window = EDITOR
+    bench.start()
+    bench.run(1.0)
+    assert bench.results[1] == Selected("selected", EDITOR)
