@@ -236,10 +236,10 @@ class FakeClient:
         return lambda: self._model_listeners.remove(listener) if listener in self._model_listeners else None
 
     def reading(self) -> EngineReading:
-        """State, model and number of open requests; sizes are zero."""
-        return EngineReading(
-            state=self._state.state, model=self._state.model, backend="fake", waiting=len(self._queues)
-        )
+        """State, model, context and number of open requests; sizes are zero."""
+        state, model = self._state.state, self._state.model
+        context_tokens = self.context_tokens if state is ModelState.READY else 0
+        return EngineReading(state, model, "fake", context_tokens, waiting=len(self._queues))
 
     def close(self) -> None:
         """Cancels everything and delivers the last events."""

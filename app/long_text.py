@@ -112,6 +112,7 @@ class Plan(ABC):
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = list(parts)
         self._answers: list[str | None] = [None] * len(parts)
+        self._is_cut = [False] * len(parts)
 
     @property
     @abstractmethod
@@ -130,9 +131,19 @@ class Plan(ABC):
             partial: what steps under way have answered so far.
         """
 
-    def finish(self, step: Step, answer: str, tokens: int) -> None:
-        """Takes the answer of a step, which has that many tokens."""
-        self._answers[step.index] = answer
+    def finish(self, step: Step, answer: str, tokens: int, is_cut: bool = False) -> None:
+        """Takes the answer of a step, which has that many tokens and may have ended at the length limit."""
+        self._answers[step.index], self._is_cut[step.index] = answer, is_cut
+
+    @property
+    def done_parts(self) -> int:
+        """How many parts are answered."""
+        return sum(answer is not None for answer in self._answers)
+
+    @property
+    def cut_parts(self) -> tuple[int, ...]:
+        """Numbers, from 1, of the parts whose answers ended at the length limit."""
+        return tuple(index + 1 for index, is_cut in enumerate(self._is_cut) if is_cut)
 
     @property
     def share(self) -> float:
@@ -151,6 +162,7 @@ class Plan(ABC):
         halves = cut(pieces, [math.ceil(share * len(piece.text)) for piece in pieces], part.tokens // 2 + 1)
         self.parts[step.index : step.index + 1] = halves
         self._answers[step.index : step.index + 1] = [None] * len(halves)
+        self._is_cut[step.index : step.index + 1] = [False] * len(halves)
         return len(halves) > 1
 
     def _open(self) -> list[Step]:
@@ -187,8 +199,8 @@ class PartByPart(Plan):
             return []
         return [Step(0, step.index, step.of, step.text, step.tokens, self._memory.pairs_for(step.text))]
 
-    def finish(self, step: Step, answer: str, tokens: int) -> None:
-        super().finish(step, answer, tokens)
+    def finish(self, step: Step, answer: str, tokens: int, is_cut: bool = False) -> None:
+        super().finish(step, answer, tokens, is_cut)
         self._memory.add(step.text, answer)
         self._finished += _trimmed(answer) + ("" if self.is_done else self._break_behind(step.text))
 
@@ -233,9 +245,9 @@ class MapReduce(Plan):
             if self._group_answers[index] is None
         ]
 
-    def finish(self, step: Step, answer: str, tokens: int) -> None:
+    def finish(self, step: Step, answer: str, tokens: int, is_cut: bool = False) -> None:
         if step.level == 0:
-            super().finish(step, answer, tokens)
+            super().finish(step, answer, tokens, is_cut)
             self._tokens[step.index] = tokens
             answers, counts = self._answers, self._tokens
         else:
