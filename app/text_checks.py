@@ -133,14 +133,10 @@ def _numbers(
     # Words are compared only where both languages' words are known.
     has_words = all(not code or code in _WORD_LANGUAGES for code in languages)
     lost = [q for q in before if not q.keys & known and q.must_stay and (has_words or not q.is_word)]
-    new = [q for q in after if not q.keys & given]
+    new = [q for q in after if not q.keys & given and q.must_stay]
     if only_invented:
         # A single digit is a count of what is told about more often than a number out of it.
-        yield from (
-            Loss("invented", "", q.text, None, q.span)
-            for q in new
-            if not q.is_word and not _is_small(q) and q.must_stay
-        )
+        yield from (Loss("invented", "", q.text, None, q.span) for q in new if not q.is_word and not _is_small(q))
         return
     pairs = _paired(lost, new, diff)
     for quantity, other in pairs:

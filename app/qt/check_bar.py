@@ -76,7 +76,6 @@ class CheckBar(QFrame):
         if self._losses:
             label = QLabel(tr("Please check:"))
             label.setProperty("role", "muted")
-            label.setMinimumHeight(self._entry("").sizeHint().height())
             self._layout.addWidget(label)
         shown = self._losses if len(self._losses) <= limit + 1 else self._losses[:limit]
         for loss in shown:
@@ -93,9 +92,18 @@ class CheckBar(QFrame):
             entry.setToolTip(tr("Show all that the model wrote"))
             entry.clicked.connect(self.show_all_requested)
             self._layout.addWidget(entry)
+        self._make_even()
         self.setAccessibleName(tr("Please check:"))
         self.setAccessibleDescription("; ".join(map(self.describe, self._losses)))
         self.updateGeometry()
+
+    def _make_even(self) -> None:
+        """Gives all entries one height: fonts for Chinese are taller than those for Latin letters."""
+        widgets = [item.widget() for item in self._layout.items]
+        height = max((widget.sizeHint().height() for widget in widgets if widget), default=0)
+        for widget in widgets:
+            if widget:
+                widget.setFixedHeight(height)
 
     def _entry(self, text: str) -> QToolButton:
         entry = QToolButton(self)

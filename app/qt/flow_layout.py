@@ -7,29 +7,33 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class FlowLayout(QLayout):
-    """Lines of widgets, each as wide as it wants to be but never wider than a line."""
+    """Lines of widgets, each as wide as it wants to be but never wider than a line.
+
+    Attributes:
+        items: what is laid out, in its order.
+    """
 
     def __init__(self, parent: QWidget | None = None, spacing: int = 0) -> None:
         super().__init__(parent)
-        self._items: list[QLayoutItem] = []
+        self.items: list[QLayoutItem] = []
         self.setContentsMargins(0, 0, 0, 0)
         self.setSpacing(spacing)
 
     def addItem(self, item: QLayoutItem) -> None:
         """Adds an item at the end."""
-        self._items.append(item)
+        self.items.append(item)
 
     def count(self) -> int:
         """How many items there are."""
-        return len(self._items)
+        return len(self.items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
         """An item, None beyond the end."""
-        return self._items[index] if 0 <= index < len(self._items) else None
+        return self.items[index] if 0 <= index < len(self.items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
         """Removes an item, None beyond the end."""
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
+        return self.items.pop(index) if 0 <= index < len(self.items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
         """It takes no room that it does not need."""
@@ -52,7 +56,7 @@ class FlowLayout(QLayout):
     def minimumSize(self) -> QSize:
         """One line."""
         margins = self.contentsMargins()
-        height = max((item.sizeHint().height() for item in self._items), default=0)
+        height = max((item.sizeHint().height() for item in self.items), default=0)
         return QSize(1, height + margins.top() + margins.bottom())
 
     def setGeometry(self, rect: QRect) -> None:
@@ -64,7 +68,7 @@ class FlowLayout(QLayout):
         x, y, line_height = 0, 0, 0
         parent = self.parentWidget()
         is_mirrored = parent is not None and parent.isRightToLeft()
-        for item in self._items:
+        for item in self.items:
             widget = item.widget()
             if widget is not None and widget.isHidden():
                 continue

@@ -105,7 +105,7 @@ class PageBar(QWidget):
         for page, tab in self.tabs.items():
             tab.setVisible(page in pages)
         for button in self.change_buttons:
-            button.setVisible(Page.CHANGES in pages)
+            button.hide()
 
     def set_enabled(self, page: Page, is_enabled: bool) -> None:
         """Whether a page has something to show yet."""
@@ -116,11 +116,10 @@ class PageBar(QWidget):
         self.tabs[page].setChecked(True)
 
     def set_changes(self, text: str, can_step: bool, can_toggle: bool) -> None:
-        """Says how many changes are used, and which of their buttons act."""
+        """Says how many changes are used, and which of their buttons act; without changes there are none."""
         self.count_label.set_full_text(text)
-        self.previous_button.setEnabled(can_step)
-        self.next_button.setEnabled(can_step)
-        self.all_button.setEnabled(can_step)
+        for button in self.change_buttons:
+            button.setVisible(can_step)
         self.toggle_button.setEnabled(can_toggle)
 
     def apply_colors(self, colors: Colors) -> None:

@@ -113,6 +113,13 @@ def test_long_texts_are_compared_word_by_word():
     assert not found.is_coarse
 
 
+def test_texts_that_repeat_themselves_are_compared_line_by_line():
+    source = "\n".join("the cat has a hat of size " * 5 for _ in range(300))
+    found = word_diff(source, source.replace("a hat", "an old hat"))
+    assert len(found.changes) == 1500
+    assert not found.is_coarse
+
+
 @pytest.mark.parametrize("letters", ["ab", "abcdefghij"])
 def test_long_texts_with_little_in_common_say_that_they_are_not(letters: str):
     source = " ".join(letters[number * number % len(letters)] for number in range(20_000))
