@@ -78,7 +78,7 @@ class GrammarState:
         if self._matcher.is_error() or not self.allowed.any():
             reason = _reason(self._matcher) or "no token can follow"
             raise InvalidRequestError(f"The answer cannot follow its grammar any further ({reason}). Simplify it.")
-        self.is_complete = may_end and np.count_nonzero(self.allowed) == len(self._end_token_ids)
+        self.is_complete = may_end and int(np.count_nonzero(self.allowed)) == len(self._end_token_ids)
 
 
 class GrammarCompiler:

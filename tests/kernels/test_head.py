@@ -24,13 +24,14 @@ def head_of(kernels, kind, n, k, depth=DEPTH):
     return head, linear, dequantize(kind, tensor.data, (n, k)).astype(np.float64)
 
 
-def logits(kernels, head, x):
+def logits(kernels, head, x, exact_rows=None):
     fenced = np.full((len(x) + 2, head.columns), np.nan, np.float32)
     kernels.run(
         kind=lib.OP_LOGITS,
         m=len(x),
         a=x.ctypes.data,
         b=ctypes.addressof(head.struct),
+        c=None if exact_rows is None else exact_rows.ctypes.data,
         out=fenced[1:].ctypes.data,
         out_stride=head.columns,
     )
@@ -86,6 +87,16 @@ def test_an_endless_depth_is_exact_everywhere(kernels, kind):
     head, linear, weights = head_of(kernels, kind, 100, 256, depth=np.inf)
     x = hidden(7, 256, weights)
     np.testing.assert_array_equal(logits(kernels, head, x), kernels.linear(x, linear))
+
+
+def test_single_rows_can_be_exact_everywhere(kernels):
+    head, linear, weights = head_of(kernels, "q6_k", 1500, 256)
+    x = hidden(9, 256, weights)
+    rough, exact = logits(kernels, head, x), kernels.linear(x, linear)
+    chosen = np.array([0, 1, 0, 0, 0, 1, 0, 0, 1], np.uint8)
+    found = logits(kernels, head, x, chosen)
+    assert (rough != exact).any(axis=1).all()
+    np.testing.assert_array_equal(found, np.where(chosen[:, None] == 1, exact, rough))
 
 
 def test_a_row_is_the_same_in_any_batch(kernels):
