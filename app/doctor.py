@@ -106,20 +106,38 @@ def desktop() -> Lines:
         yield from (f"LIMIT: {limit}" for limit in session.limits)
         host = tray_host()
         yield f"tray icons: shown by {host}" if host else "LIMIT: no tray here; the app shows a window instead"
-        yield from _hotkeys(session, try_them=not runs)
+        yield from _hotkeys_of_the_app() if runs else _hotkeys(session)
     finally:
         session.grabber.close()
 
 
-def _hotkeys(session: DesktopSession, try_them: bool) -> Lines:
-    """Every hotkey that is set, and whether it can be had; the running app has them itself."""
+def _hotkeys_of_the_app() -> Lines:
+    """What the running app says of its hotkeys: only it knows which of them it could not have."""
+    from app.instance import InstanceError, send_to_running
+
+    try:
+        told = (send_to_running({"command": "hotkeys"}) or {}).get("hotkeys")
+    except InstanceError as error:
+        yield f"PROBLEM: {error}"
+        return
+    if not isinstance(told, list):
+        yield "PROBLEM: the running app does not tell its hotkeys: it is an older one. Quit it and start it again."
+        return
+    for line in told:
+        reason = line.get("reason", "")
+        works = {"registered": ": works", "taken": ": PROBLEM: ", "invalid": ": PROBLEM: "}.get(line["state"], ": ")
+        yield f"{line['hotkey']} for {line['title']}{works}{reason}"
+
+
+def _hotkeys(session: DesktopSession) -> Lines:
+    """Every hotkey that is set, and whether it can be had now."""
     from app.hotkeys import parse
 
     settings = load_settings()
     for setting in settings.registry.values():
         text = settings.text(setting.key) if setting.kind == "hotkey" else ""
         if text:
-            state = _hotkey_state(session, parse(text)) if try_them and session.kind in ("x11", "windows") else ""
+            state = _hotkey_state(session, parse(text)) if session.kind in ("x11", "windows") else ""
             yield f"{text} for {setting.key.removeprefix('hotkey.')}{state}"
 
 

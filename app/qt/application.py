@@ -34,6 +34,8 @@ from app.qt.file_watch import FileWatch
 from app.qt.history_binding import HistoryBinding
 from app.qt.hotkey_binding import HotkeyState
 from app.qt.main_window import MainWindow
+from app.qt.memory_feed import MemoryFeed
+from app.qt.memory_keeper import MemoryKeeper
 from app.qt.popup import Popup
 from app.qt.portal_binding import hotkeys_of
 from app.qt.settings_models import model_choices
@@ -44,7 +46,7 @@ from app.qt.tray import Tray
 from app.setting_registry import setting_registry
 from app.settings import Settings, SettingsFileError, Value, program_names
 from app.settings_template import settings_template
-from app.translation import Translator, system_locale
+from app.translation import Translator, UserText, system_locale
 from inference.engine.options import EngineOptions
 from inference.request import ModelEvent, ModelState
 
@@ -117,7 +119,9 @@ class Application(QObject):
         self.clipboard = QtClipboard()
         self.popup = Popup(self._translator)
         self.history = HistoryBinding(self._settings, self._translator, self.show_error)
-        self.window = MainWindow(self._translator)
+        self.memory_feed = MemoryFeed(MemoryReader(self._client.reading), self)
+        self.keeper = MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
+        self.window = MainWindow(self._translator, self.memory_feed)
         self.controller = AnswerController(
             client=self._client,
             actions=self._actions,
@@ -156,6 +160,8 @@ class Application(QObject):
         self.window.action_requested.connect(self.controller.run_text)
         self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
         self.window.quit_requested.connect(self.quit)
+        self.window.command_requested.connect(self._commands.run)
+        self.keeper.told.connect(self._show_note)
         self._watch.changed.connect(self._on_files_changed)
         self.settings_owner.file_requested.connect(self.open_settings_file)
         self.settings_owner.restart_requested.connect(self.restart)
@@ -181,7 +187,8 @@ class Application(QObject):
 
     def unload_model(self) -> None:
         """Gives the model's memory back; the next action loads it again."""
-        self._client.unload()
+        if self._session is not None:
+            self.keeper.free_now()
 
     def open_actions_folder(self) -> None:
         """Shows the user's own actions in the file manager."""
@@ -210,6 +217,10 @@ class Application(QObject):
         self.window.bring_to_front()
         self._activate(self.window)
 
+    def hotkey_report(self) -> list[dict[str, str]]:
+        """What became of the hotkeys, in English, for the doctor."""
+        return [status.report() for status in self.hotkeys.statuses]
+
     def restart(self) -> None:
         """Ends the app; its owner starts it again where `wants_restart` is set."""
         self.wants_restart = True
@@ -229,6 +240,8 @@ class Application(QObject):
         if self._session is not None:
             self.popup.hide()
             self.window.hide()
+            self.memory_feed.close()
+            self.keeper.close()
             self.settings_owner.close()
             self.controller.close()
             self.clipboard.close()
@@ -251,6 +264,11 @@ class Application(QObject):
         if not self.tray.show_message(title, text, is_error=True) and self._session is not None:
             self.window.show_message(f"{title}: {text}")
             self.window.show_quietly()
+
+    def _show_note(self, title: UserText, text: UserText) -> None:
+        tr = self._translator.tr
+        if not self.tray.show_message(tr(title), tr(text)):
+            self.window.show_message(f"{tr(title)}: {tr(text)}", is_error=False)
 
     def show_unexpected(self, kind: str) -> None:
         """Shows that something of ours went wrong. Any thread."""
@@ -277,6 +295,7 @@ class Application(QObject):
         self.window.set_status(self._status)
 
     def _on_busy_changed(self, is_busy: bool) -> None:
+        self.keeper.note_use()
         self._status = replace(self._status, is_busy=is_busy)
         self._show_status()
 
@@ -290,7 +309,8 @@ class Application(QObject):
             self.window.show_message(notice.text)
         elif event.state is ModelState.READY:
             self.window.show_message("")
-        self._status = self._status.after(event, heading)
+        self.keeper.on_model_event(event)
+        self._status = self._status.after(event, heading, self._client.reading(), self.keeper.reason)
         self._show_status()
 
     # --- settings, actions, hotkeys -----------------------------------------------------------------------------

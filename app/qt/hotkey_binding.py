@@ -16,6 +16,8 @@ class HotkeyState(enum.Enum):
 
     REGISTERED = "registered"
     TAKEN = "taken"
+    ASKED = "asked"
+    """The desktop decides, and has not answered yet."""
     IMPOSSIBLE = "impossible"
     INVALID = "invalid"
 
@@ -36,16 +38,28 @@ class HotkeyStatus:
     state: HotkeyState
     reason: UserText | None = None
 
+    def report(self) -> dict[str, str]:
+        """Itself in English, for other processes."""
+        told = {"hotkey": self.hotkey, "title": self.title, "state": self.state.value}
+        return told if self.reason is None else {**told, "reason": str(self.reason)}
+
 
 class HotkeyBinding:
-    """Grabs the hotkeys of the commands and knows the state of each. UI thread only."""
+    """Grabs the hotkeys of the commands and knows the state of each. UI thread only.
 
-    def __init__(self, grabber: HotkeyGrabber, on_press: Callable[[str], None]) -> None:
+    Attributes:
+        limits: sentences for the user on what is not possible here.
+    """
+
+    def __init__(
+        self, grabber: HotkeyGrabber, on_press: Callable[[str], None], limits: tuple[UserText, ...] = ()
+    ) -> None:
         """Binds nothing yet.
 
         Args:
             on_press: gets the command id; runs on the grabber's thread.
         """
+        self.limits = limits
         self._grabber = grabber
         self._on_press = on_press
         self._held: dict[Hotkey, str] = {}

@@ -4,6 +4,8 @@ Commands are JSON objects over the private line of app/instance.py:
   {"command": "show"}                                   opens the window
   {"command": "action", "action": ID, "source": S}      as if its hotkey had been pressed; S: "selection", "clipboard"
   {"command": "quit"}                                   ends the app
+  {"command": "hotkeys"}                                what became of the hotkeys: {"hotkeys": [{...}, ...]}, each with
+                                                        "hotkey", "title", "state" and, where it fails, "reason"
   {"command": "ask", "request": {...}}                  streams an answer (app/ask_channel.py)
 The first three answer {"ok": true} or {"error": text}; "ask" answers with its events alone.
 """
@@ -30,6 +32,10 @@ class Host(Protocol):
 
     def show_window(self) -> None:
         """Opens the window."""
+        ...
+
+    def hotkey_report(self) -> list[dict[str, str]]:
+        """What became of the hotkeys, in English."""
         ...
 
     def quit(self) -> None:
@@ -65,6 +71,8 @@ class InstanceCommands:
             ask_channel.answer(command, reply, self._client)
         elif name == "show":
             self._act(reply, lambda host: host.show_window())
+        elif name == "hotkeys":
+            self._act(reply, lambda host: {"hotkeys": host.hotkey_report()})
         elif name == "quit":
             self._act(reply, lambda host: host.quit())
         elif name == "action":
@@ -75,13 +83,13 @@ class InstanceCommands:
                 )
             self._act(reply, lambda host: host.run_action(action_id, source))
         else:
-            raise ValueError(f"The command is {name!r}, but it must be one of show, action, ask, quit.")
+            raise ValueError(f"The command is {name!r}, but it must be one of show, action, hotkeys, ask, quit.")
 
     def _act(self, reply: Reply, act: Callable[[Host], object]) -> None:
         def run(host: Host) -> None:
             try:
-                act(host)
-                reply.send({"ok": True})
+                told = act(host)
+                reply.send(told if isinstance(told, dict) else {"ok": True})
             except LookupError as error:
                 reply.send({"error": str(error)})
             finally:

@@ -35,6 +35,7 @@ STATE_ICON_PX = 24
 ACTIONS_PER_ROW = 4
 _SIGNS = {
     HotkeyState.REGISTERED: "✓",
+    HotkeyState.ASKED: "…",
     HotkeyState.TAKEN: "✗",
     HotkeyState.IMPOSSIBLE: "–",
     HotkeyState.INVALID: "✗",

@@ -222,6 +222,8 @@ class SettingsOwner(QObject):
         elif status.reason is None:
             warned = [tr(warning) for warning in _warnings(status.hotkey)]
             row.show_status("\n".join(["✓ " + tr("works"), *warned]))
+        elif status.state is HotkeyState.ASKED:
+            row.show_status(f"… {tr(status.reason)}")
         else:
             row.show_status(f"✗ {tr(status.reason)}{self._holder(status)}", "danger")
 

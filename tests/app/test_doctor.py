@@ -11,6 +11,7 @@ import pytest
 from app import doctor
 from app.doctor import SECTIONS, page, shorten_home
 from app.engine_setup import load_settings
+from app.instance import InstanceServer, Message, Reply
 from app.paths import config_dir
 from app.vram import GpuReading, GpuUnreadableError
 from inference.engine.gpu_report import GpuReport
@@ -143,3 +144,43 @@ def test_missing_and_cut_models_are_problems_with_a_cure(empty_store: Path) -> N
     assert lines[0].startswith("PROBLEM: The model qwen2.5-coder-")
     assert "deskinfer models pull" in lines[0]
     assert lines[1] == ("PROBLEM: smollm2-135m-instruct: only 2 MB; go on: deskinfer models pull smollm2-135m-instruct")
+
+
+class RunningApp:
+    """Answers the doctor as the running app does."""
+
+    def __init__(self, answer: Message) -> None:
+        self.server = InstanceServer(self._answer)
+        self._told = answer
+
+    def _answer(self, command: Message, reply: Reply) -> None:
+        assert command == {"command": "hotkeys"}
+        reply.send(self._told)
+        reply.close()
+
+
+HOTKEYS = [
+    {"hotkey": "Ctrl+Shift+1", "title": "Summarize", "state": "registered"},
+    {"hotkey": "Ctrl+Shift+2", "title": "Translate", "state": "taken", "reason": "another program uses it"},
+    {"hotkey": "Ctrl+Shift+3", "title": "Rewrite", "state": "impossible", "reason": "bind the command yourself"},
+]
+
+
+def test_the_running_app_is_asked_which_hotkeys_it_has() -> None:
+    app = RunningApp({"hotkeys": HOTKEYS})
+    try:
+        lines = list(doctor.desktop())
+    finally:
+        app.server.close()
+    assert "the app runs" in lines
+    assert "Ctrl+Shift+1 for Summarize: works" in lines
+    assert "Ctrl+Shift+2 for Translate: PROBLEM: another program uses it" in lines
+    assert "Ctrl+Shift+3 for Rewrite: bind the command yourself" in lines
+
+
+def test_a_running_app_that_does_not_tell_is_named() -> None:
+    app = RunningApp({"error": "no such command"})
+    try:
+        assert "PROBLEM: the running app does not tell its hotkeys" in "\n".join(doctor.desktop())
+    finally:
+        app.server.close()

@@ -148,6 +148,15 @@ def test_a_hotkey_that_is_taken_is_named_and_can_be_retried(running: RunningApp)
     assert "Ctrl+Shift+2" in running.grabber.held
 
 
+def test_what_became_of_the_hotkeys_can_be_asked(running: RunningApp):
+    running.grabber.taken.add("Ctrl+Shift+2")
+    running.start()
+    told = {line["hotkey"]: line for line in running.app.hotkey_report()}
+    assert told["Ctrl+Shift+1"] == {"hotkey": "Ctrl+Shift+1", "title": "Summarize", "state": "registered"}
+    assert told["Ctrl+Shift+2"]["state"] == "taken"
+    assert told["Ctrl+Shift+2"]["reason"] == "another program uses it"
+
+
 def test_limits_of_the_desktop_are_told(qtbot: QtBot, tmp_path: Path):
     grabber = FakeGrabber()
     registry = setting_registry(ActionRegistry(user_dir=tmp_path).all())
