@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import engine_setup
 from app.actions import ActionRegistry
+from app.desktop_entry import APP_ID
 from app.engine_client import EngineClient
 from app.instance import AlreadyRunningError, InstanceError, InstanceServer, Message, send_to_running
 from app.paths import log_dir, settings_file
@@ -126,7 +127,7 @@ def main(
     qt = QApplication(sys.argv[:1])
     qt.setApplicationName("deskinfer")
     qt.setApplicationDisplayName("DeskInfer")
-    qt.setDesktopFileName("deskinfer")
+    qt.setDesktopFileName(APP_ID)
     qt.setQuitOnLastWindowClosed(False)
     qt.setWindowIcon(app_icon())
     actions = ActionRegistry()

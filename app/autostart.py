@@ -114,7 +114,7 @@ class XdgAutostart:
         program = entry.get("TryExec") or entry.get("Exec", "").split(" ")[0].strip('"')
         if entry.get("Hidden") == "true" or entry.get("X-GNOME-Autostart-enabled") == "false":
             state = AutostartState.BLOCKED
-        elif entry.get("Exec") == _exec_line(self._command):
+        elif entry.get("Exec") == exec_line(self._command):
             state = AutostartState.ON
         else:
             state = AutostartState.OTHER if _is_there(program) else AutostartState.GONE
@@ -128,7 +128,7 @@ class XdgAutostart:
             f"Name={NAME}",
             "Icon=deskinfer",
             f"TryExec={self._command[0]}",
-            f"Exec={_exec_line(self._command)}",
+            f"Exec={exec_line(self._command)}",
             "Terminal=false",
             "X-GNOME-Autostart-enabled=true",
         ]
@@ -208,7 +208,7 @@ def _is_there(program: str) -> bool:
     return bool(program) and Path(program).is_file()
 
 
-def _exec_line(command: tuple[str, ...]) -> str:
+def exec_line(command: tuple[str, ...]) -> str:
     """The command as the value of Exec: quoted by the rules of desktop entries."""
     return " ".join(_quoted(part) for part in command)
 

@@ -1,11 +1,16 @@
-"""Wayland: no program may grab keys or look at other windows. The desktop's own shortcuts start the actions instead."""
+"""Wayland: no program may grab keys or look at other windows.
+
+The desktop is asked for shortcuts (wayland_portal.py). Where it gives out none, its user binds a command to a key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from app.desktop import DesktopSession
+from app.desktop_entry import APP_ID, install_entry
 from app.platform.headless import RefusingGrabber, UnknownDesktop
+from app.platform.wayland_portal import PortalShortcuts
 from app.translation import UserText
 
 _NO_GRABS = UserText(
@@ -52,4 +57,10 @@ def binding_advice(current_desktop: str) -> UserText:
 def open_wayland(current_desktop: str) -> DesktopSession:
     """The session of a Wayland desktop."""
     advice = binding_advice(current_desktop)
-    return DesktopSession("wayland", UnknownDesktop(), RefusingGrabber(advice), (advice, _CLIPBOARD_ONLY))
+    return DesktopSession(
+        "wayland",
+        UnknownDesktop(),
+        RefusingGrabber(advice),
+        (advice, _CLIPBOARD_ONLY),
+        PortalShortcuts(APP_ID, install_entry),
+    )
