@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from kernels.cuda_driver import Device, Kernel
 
 PAGE_SIZE = 64
-MAX_SPLITS = 64
+MAX_SPLITS = 96
 """Blocks of attention_decode.cu that share a row's context at most; its macro of that name."""
 
 _QUERIES = 8
 _SPLIT_TOKENS = 128
 _DECODE_THREADS = 128
-_BLOCKS_PER_SM = 2
-"""Of attention_decode.cu, by its registers and, up to 128 dims, its shared memory, on every GPU."""
+_STAGED_DIMS = 128
+"""Head sizes up to which a step's keys and values are held; its macro STAGED."""
+_COPIED_PAGES = 2
+"""Of keys, and of values, in a block's shared memory."""
 _LEAST_SPLITS = 4
 _PREFILL_THREADS = 128
 _ROPE_THREADS = 256
@@ -185,7 +187,11 @@ class Attention:
         self._scale = 1.0 / math.sqrt(shape.head_dim)
         self._exchange = exchange
         sm_count = sm_count or device.sm_count
-        self._at_once = sm_count * (_BLOCKS_PER_SM if shape.head_dim <= 128 else 1)
+        # From sm_90 on, pages come by bulk copies: COPIED of attention_splits.cuh.
+        copied = device.overlaps and shape.head_dim <= _STAGED_DIMS
+        self._copied_bytes = _COPIED_PAGES * 2 * PAGE_SIZE * shape.head_dim * 2 if copied else 0
+        self._at_once = 0
+        self._sm_count = sm_count
         self._most = shape.most_splits(sm_count)
         partial_bytes, counter_bytes = _workspace(shape, max_rows, self._most)
         self._memory = device.allocate(partial_bytes + counter_bytes + shape.head_dim // 2 * 8)
@@ -237,13 +243,16 @@ class Attention:
             raise ContractError(f"There are {rows} rows, but attention was set up for 1 to {self._max_rows}.")
         longest = -(-shape.max_pages * PAGE_SIZE // _SPLIT_TOKENS)
         grid = (min(self._most, longest), shape.decode_blocks, rows)
+        kernel = self._kernel("attention_decode")
+        if not self._at_once:
+            self._at_once = self._sm_count * kernel.max_blocks_per_sm(_DECODE_THREADS, self._copied_bytes)
         exchange = self._exchange and grid[0] * grid[1] * grid[2] <= self._at_once
         arguments = AttentionDecodeArguments(
             qkv, keys, values, positions, context_lengths, page_tables, self._turns, q_norm, k_norm, out,
             self._memory.pointer, self._counters, rows, shape.q_heads, shape.kv_heads, shape.max_pages, self._most,
             early, exchange, eps, self._scale,
         )  # fmt: skip
-        self._kernel("attention_decode").launch(arguments, grid, _DECODE_THREADS)
+        kernel.launch(arguments, grid, _DECODE_THREADS, self._copied_bytes)
         if not exchange and longest > 1:
             grid = (_QUERIES, shape.decode_blocks, rows)
             self._kernel("attention_decode", "attention_combine").launch(arguments, grid, _DECODE_THREADS)

@@ -227,7 +227,15 @@ def _entries(text: str, source: str) -> dict[str, str]:
 
 
 def _with_headers(text: str, folder: Path) -> str:
-    """The text behind the headers that it includes: structs may be defined there."""
-    names = re.findall(r'^#include "(\w+\.cuh)"', text, flags=re.MULTILINE)
-    paths = [path for name in names for path in (folder / name, SOURCE_DIR / name)]
-    return "\n".join([*(path.read_text(encoding="utf-8") for path in dict.fromkeys(paths) if path.exists()), text])
+    """The text behind the headers that it includes, and that they include: structs may be defined there."""
+    found: dict[Path, str] = {}
+
+    def add(of_text: str) -> None:
+        for name in re.findall(r'^#include "(\w+\.cuh)"', of_text, flags=re.MULTILINE):
+            for path in (folder / name, SOURCE_DIR / name):
+                if path not in found and path.exists():
+                    found[path] = path.read_text(encoding="utf-8")
+                    add(found[path])
+
+    add(text)
+    return "\n".join([*reversed(found.values()), text])

@@ -98,11 +98,11 @@ struct ValueTile {
     for (int half = 0; half < 2; half++)
       rows[half] = load_cache_16(page + (16 * i + 8 * half + g) * PAGE_SIZE + slot + 8 * t);
   }
-  // Of 32 tokens in shared memory, [HEAD_DIM][32].
-  __device__ __forceinline__ void read(const u16* values, int i, int lane) {
+  // Of 32 tokens in shared memory, [HEAD_DIM][stride].
+  __device__ __forceinline__ void read(const u16* values, int stride, int i, int lane) {
 #pragma unroll
     for (int half = 0; half < 2; half++)
-      rows[half] = *(const uint4*)(values + (16 * i + 8 * half + lane / 4) * STEP + 8 * (lane % 4));
+      rows[half] = *(const uint4*)(values + (16 * i + 8 * half + lane / 4) * stride + 8 * (lane % 4));
   }
 };
 

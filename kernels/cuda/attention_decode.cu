@@ -2,14 +2,14 @@
 //   append of its key and value to the cache, and its attention over the sequence: softmax(scale q K^T) V.
 // Arguments: qkv, keys, values, positions, context_lengths, page_tables, turns, q_norm, k_norm, out, partials,
 //   counters, rows, q_heads, kv_heads, max_pages, most, early, exchange, eps, scale
-// Requires: rows >= 1; kv_heads >= 1; q_heads % kv_heads == 0; max_pages >= 1; 1 <= most <= 64; early in (0, 1);
+// Requires: rows >= 1; kv_heads >= 1; q_heads % kv_heads == 0; max_pages >= 1; 1 <= most <= 96; early in (0, 1);
 //   exchange in (0, 1); (q_norm == 0) == (k_norm == 0)
 // Launch: attention_decode: grid (splits of the longest context, at most `most`; kv_heads * ceil(q_heads / kv_heads /
-//   8); rows), block 128; -DHEAD_DIM. A row's own length says how many splits work. `exchange` 1: all blocks run at
-//   once (the caller has counted them), wait for each other's findings, and each combines a part of the result.
-//   `exchange` 0: attention_combine follows, grid (8, the same, rows), block 128. `early` 1: positions,
-//   context_lengths, page_tables and the cache before each row's position were written before a launch that did not
-//   overlap its predecessor, so they are read before the previous kernel ends.
+//   8); rows), block 128; -DHEAD_DIM; 512 HEAD_DIM bytes of shared memory where COPIED. A row's own length says how
+//   many splits work. `exchange` 1: all blocks run at once (the caller has counted them), wait for each other's
+//   findings, and each combines a part of the result. `exchange` 0: attention_combine follows, grid (8, the same,
+//   rows), block 128. `early` 1: positions, context_lengths, page_tables and the cache before each row's position were
+//   written before a launch that did not overlap its predecessor, so they are read before the previous kernel ends.
 // Numerics: queries 22 bits, cache float16, weights float16 in 0..1, sums float32; base-2 softmax; splits combined in
 //   their order. The same bits for a row alone, in any batch, and in every run. Position -1 is padding: no append,
 //   zeros.
@@ -17,7 +17,7 @@
 // Measured: kernels/README.md.
 // Source: online softmax: Milakov and Gimelshein 2018; splitting over the context: Dao et al. 2023 (Flash-Decoding);
 //   RoPE: Su et al. 2021; numbers that carry their own flag: the low-latency protocol of NCCL.
-#include "attention_splits.cuh"
+#include "attention_steps.cuh"
 
 // What a warp takes of the row: two query heads, the last warp the key too, the one before it the value.
 struct Inputs {
@@ -113,34 +113,6 @@ __device__ __forceinline__ void share(Shared& s, const Progress& progress, const
   }
 }
 
-// 32 tokens of the cache, on the way to the tensor cores.
-struct Staged {
-  KeyPair keys[2];
-  ValueTile values[DIM_TILES];
-
-  __device__ __forceinline__ void load_keys(const u16* page, int slot, int lane) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) keys[i].load(page, slot, i, lane);
-  }
-  __device__ __forceinline__ void load_values(const u16* page, int slot, int lane) {
-#pragma unroll
-    for (int i = 0; i < DIM_TILES; i++) values[i].load(page, slot, i, lane);
-  }
-};
-
-// Asks the L2 cache for the keys and values of the step after the first: a read ahead of the previous kernel's end.
-__device__ __forceinline__ void prefetch_step(const AttentionDecodeArguments& a, const int* pages, int base,
-                                              const Place& p) {
-#if __CUDA_ARCH__ >= 900
-  if (p.lane) return;
-  const i64 offset = page_offset(pages[base / PAGE_SIZE], p.kv_head, a.kv_heads);
-  const u16* keys = a.keys + offset + base % PAGE_SIZE * HEAD_DIM;
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(keys), "r"(STEP * HEAD_DIM * 2) : "memory");
-  const u16* values = a.values + offset + base % PAGE_SIZE * HEAD_DIM;  // half a page; another warp asks for the rest
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(values), "r"(STEP * HEAD_DIM * 2) : "memory");
-#endif
-}
-
 // let_next_start() is left out: the next kernel starts when this one ends, else its loads stand in the way of these.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
@@ -150,22 +122,22 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
   p.set(a);
   if (!a.early) wait_for_previous();
 
+  Steps steps;
+  steps.pages = a.page_tables + (i64)row * a.max_pages;
+  // Where no split is longer than the least, its first page is known before the length is, and one wait is spared.
+  const int guess = split * (LEAST / PAGE_SIZE) + p.warp / 2, guessed = guess < a.max_pages ? steps.pages[guess] : 0;
   Splits splits;
   splits.set(a, row);
-  const int* pages = a.page_tables + (i64)row * a.max_pages;
-  const int position = splits.position, end = min(splits.limit, (split + 1) * splits.tokens);
+  const int position = splits.position;
   const bool own = split == splits.count - 1;  // the row's own token is among the last split's
-  const int own_page = own ? pages[position / PAGE_SIZE] : 0;
-  int base = split * splits.tokens + p.warp * STEP;
-  i64 offset = base < end ? page_offset(pages[base / PAGE_SIZE], p.kv_head, a.kv_heads) : 0;
+  const int own_page = own ? steps.pages[position / PAGE_SIZE] : 0;
+  steps.base = split * splits.tokens + p.warp * STEP;
+  steps.end = min(splits.limit, (split + 1) * splits.tokens);
   Staged staged;
-  if (STAGED && base < end) {
-    staged.load_keys(a.keys + offset, base % PAGE_SIZE, p.lane);
-    staged.load_values(a.values + offset, base % PAGE_SIZE, p.lane);
-    if (base + TURN < end) prefetch_step(a, pages, base + TURN, p);
-  }
+  steps.open(a, staged, guess, guessed, p);
   Rotation rotation;
   rotation.set(a.turns, position, p.lane);
+  steps.first(a, staged, p);
   if (a.early) wait_for_previous();
 
   float* out = a.out + ((i64)row * a.q_heads + p.first_head) * HEAD_DIM;
@@ -186,10 +158,8 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
   if (STAGED) get_queries(q, s, p.lane);
   Progress progress;
   progress.clear();
-  while (base < end) {
-    const int next = base + TURN, slot = base % PAGE_SIZE, next_slot = next % PAGE_SIZE;
-    const i64 next_offset = next < end ? page_offset(pages[next / PAGE_SIZE], p.kv_head, a.kv_heads) : 0;
-    const int count = position - base;  // tokens of the step before the row's own
+  while (steps.base < steps.end) {
+    const int count = position - steps.base;  // tokens of the step before the row's own
     float scores[2][4];
     u32 weights[KEY_TILES];
     if (!STAGED) {  // read again, not held: there are not registers enough
@@ -198,23 +168,22 @@ attention_decode(const __grid_constant__ AttentionDecodeArguments a) {
     }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      if (!STAGED) staged.keys[i].load(a.keys + offset, slot, i, p.lane);
+      steps.key(a, staged, i, p);
       if (count < STEP) staged.keys[i].insert(s.key, count, i, p.lane);
       score(scores[i], staged.keys[i], q);
     }
-    if (STAGED && next < end) staged.load_keys(a.keys + next_offset, next_slot, p.lane);
+    steps.next_keys(a, staged, p);
     if (count < STEP) mask(scores, count + 1, count + 1, p.lane);
     soften(weights, scores, progress);
     ValueEnd<true> end_of_values;
     if (count < STEP) end_of_values.set(count, p.lane);
 #pragma unroll
     for (int i = 0; i < DIM_TILES; i++) {
-      if (!STAGED) staged.values[i].load(a.values + offset, slot, i, p.lane);
+      steps.value(a, staged, i, p);
       if (count < STEP) end_of_values.apply(staged.values[i], s.value, i, p.lane);
       add_values(progress.output[i], staged.values[i], weights);
     }
-    if (STAGED && next < end) staged.load_values(a.values + next_offset, next_slot, p.lane);
-    base = next, offset = next_offset;
+    steps.next_values(a, staged, p);
   }
   progress.finish();
   share(s, progress, p);

@@ -154,7 +154,7 @@ attention_prefill(const __grid_constant__ AttentionPrefillArguments a) {
 #pragma unroll
       for (int i = 0; i < DIM_TILES; i++) {
         ValueTile values;
-        values.read(step.values, i, lane);
+        values.read(step.values, STEP, i, lane);
         if (ends) end_of_values.apply(values, 0, i, lane);
 #pragma unroll
         for (int n = 0; n < TILES; n++) add_values(progress[n].output[i], values, weights[n]);

@@ -2,7 +2,6 @@
 #pragma once
 #include "attention.cuh"
 
-#define STAGED (HEAD_DIM <= 128)  // a step's keys and values fit into the registers
 #define WARPS 4                   // half of an SM's registers: the previous kernel's blocks and these run side by side
 #define THREADS (WARPS * WARP)
 #define QUERIES 8
@@ -10,7 +9,8 @@
 #ifndef LEAST
 #define LEAST TURN                // tokens of a split, unless it is the only one
 #endif
-#define MAX_SPLITS 64
+#define LANE_SPLITS 3             // splits that a lane weighs
+#define MAX_SPLITS (LANE_SPLITS * WARP)
 #define SEGMENT 4                 // splits that are summed first
 #define VALUES (QUERIES * HEAD_DIM)
 #define PARTIAL (VALUES + 2 * QUERIES)  // numbers of a split: values; largest scores and sums, which lie by query
@@ -69,7 +69,7 @@ struct Splits {
 
   __device__ __forceinline__ void set(const AttentionDecodeArguments& a, int row) {
     position = a.positions[row], limit = position < 0 ? 0 : a.context_lengths[row];
-    tokens = max(LEAST, (u32)(limit + a.most * STEP - 1) / (u32)(a.most * STEP) * STEP);
+    tokens = max(LEAST, (u32)(limit + a.most * PAGE_SIZE - 1) / (u32)(a.most * PAGE_SIZE) * PAGE_SIZE);
     count = (u32)(limit + tokens - 1) / (u32)tokens;
   }
 };
@@ -91,8 +91,8 @@ __device__ __forceinline__ void load_tagged(u64& first, u64& second, const u64* 
 __device__ __forceinline__ bool is_there(u64 both, u32 tag) { return (u32)(both >> 32) == tag; }
 __device__ __forceinline__ float number_of(u64 both) { return __int_as_float((int)(u32)both); }
 
-// What the splits of a row, eight query heads of a KV head, leave to each other: the values of each split, then for each
-// query the largest score and the sum of all splits side by side, since whoever wants one wants all.
+// What the splits of a row, eight query heads of a KV head, leave to each other: the values of each split, then for
+// each query the largest score and the sum of all splits side by side, since whoever wants one wants all.
 struct Partials {
   u64* values;
   int most;
@@ -106,8 +106,8 @@ struct Partials {
   }
 };
 
-// Combines the warps' findings of two queries, in their order: into the result where there are no other splits, else into
-// what this split leaves to the others. Both at once, for nothing is loaded behind a store.
+// Combines the warps' findings of two queries, in their order: into the result where there are no other splits, else
+// into what this split leaves to the others. Both at once, for nothing is loaded behind a store.
 struct WarpsCombined {
   float top[QUERIES / WARPS], sum[QUERIES / WARPS], values[QUERIES / WARPS][(HEAD_DIM + WARP - 1) / WARP];
 
@@ -156,19 +156,19 @@ struct WarpsCombined {
   }
 };
 
-// The largest scores and sums of all splits of a query: a lane has splits lane and lane + 32.
+// The largest scores and sums of all splits of a query: a lane has splits lane, lane + 32, ...
 struct SplitStats {
-  u64 top[2], sum[2];
+  u64 top[LANE_SPLITS], sum[LANE_SPLITS];
 
   __device__ __forceinline__ void load(const Partials& partials, int splits, int h, int lane) {
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < LANE_SPLITS; i++)
       if (lane + WARP * i < splits) load_tagged(top[i], sum[i], partials.stats(h, lane + WARP * i));
   }
   __device__ __forceinline__ bool is_complete(u32 tag, int splits, int lane) const {
     bool all = true;
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < LANE_SPLITS; i++)
       if (lane + WARP * i < splits) all &= is_there(top[i], tag) && is_there(sum[i], tag);
     return all;
   }
@@ -176,11 +176,11 @@ struct SplitStats {
   __device__ __forceinline__ void weigh(Shared& s, int splits, int h, int lane) const {
     float largest = -INFINITY_F, total = 0.0f;
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < LANE_SPLITS; i++)
       if (lane + WARP * i < splits) largest = fmaxf(largest, number_of(top[i]));
     largest = warp_max(largest);
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < LANE_SPLITS; i++)
       if (lane + WARP * i < splits) {
         const float by = exp2_fast(number_of(top[i]) - largest);
         total = fmaf(number_of(sum[i]), by, total);

@@ -19,7 +19,7 @@ from kernels.cuda_driver import Device, Kernel
 from kernels.errors import DeviceError, OutOfDeviceMemory
 
 MIB = 1 << 20
-SOURCE = """
+SOURCE = """\
 // Computes: out[i] = x[i] * factor + SHIFT, by way of shared memory; `fail` writes far outside.
 // Arguments: x, out, count, factor
 // Requires: count >= 1; factor != 0

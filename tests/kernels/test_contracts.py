@@ -64,6 +64,14 @@ def source(tmp_path):
     return write
 
 
+def test_a_struct_may_lie_in_a_header_of_a_header(source, tmp_path):
+    struct, entry = CODE.split("struct", 1)[1].rsplit("};", 1)
+    (tmp_path / "part.cuh").write_text('#pragma once\n#include "inner.cuh"\n')
+    (tmp_path / "inner.cuh").write_text('#include "part.cuh"\nstruct' + struct + "};\n")
+    contract = contract_of(source(code='#define WARPS 8\n#include "part.cuh"\n' + entry), "one")
+    assert contract.structure == "OneArguments"
+
+
 # -- the sources and launchers that ship ------------------------------------------------------------------------------
 
 SOURCES = sorted(path.name for path in SOURCE_DIR.glob("*.cu"))
