@@ -45,6 +45,7 @@ TEST_PROGRAMS = {
     "trayer": "trayer",
     "setxkbmap": "x11-xkb-utils",
     "xclip": "xclip",
+    "dbus-daemon": "dbus",
     "dbus-launch": "dbus-x11",
     "git": "git",
 }

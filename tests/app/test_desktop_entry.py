@@ -24,9 +24,9 @@ def test_it_is_written_once_and_after_a_move(monkeypatch: pytest.MonkeyPatch) ->
     stamp = path.stat().st_mtime_ns
     install_entry()
     assert path.stat().st_mtime_ns == stamp
-    monkeypatch.setattr("app.desktop_entry.start_command", lambda: ("/opt/a b/python", "-m", "app"))
+    monkeypatch.setattr("app.desktop_entry.start_command", lambda: ("/a b/python", "-m", "app"))
     install_entry()
-    assert 'Exec="/opt/a b/python" -m app' in path.read_text(encoding="utf-8")
+    assert 'Exec="/a b/python" -m app' in path.read_text(encoding="utf-8")
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
