@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.text_parts import Border, Part, Unit, cut, units
+from app.todos import Todo, merge, parse_todos, to_lines
 from app.translation_memory import Memory, Pair
 
 PlanKind = Literal["part_by_part", "map_reduce", "merge"]
@@ -302,6 +303,23 @@ class Merge(Plan):
 
 def _trimmed(answer: str) -> str:
     return answer.lstrip("\r\n").rstrip()
+
+
+class MergeTodos(Merge):
+    """The same of to-dos, as `app.todos` hands them on: each with the sentence that it comes from."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        super().__init__(parts)
+        self._todos: list[list[Todo]] = []
+
+    def shown(self, partial: Mapping[tuple[int, int], str]) -> str:
+        for index in range(len(self._todos), len(self.parts)):
+            answer = self._answers[index]
+            if answer is None:
+                under_way = parse_todos(partial.get((0, index), ""), self.parts[index].text)
+                return to_lines(merge([*self._todos, under_way]))
+            self._todos.append(parse_todos(answer, self.parts[index].text))
+        return to_lines(merge(self._todos))
 
 
 _LIST_LINE = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from app.action import Action, Example
 from app.engine_client import CountListener, RequestListener
 from app.language import LANGUAGES, Languages, script_of
-from app.long_text import Budget, MapReduce, Merge, PartByPart, Plan, Step, answer_room, part_budget
+from app.long_text import Budget, MapReduce, Merge, MergeTodos, PartByPart, Plan, Step, answer_room, part_budget
 from app.text_parts import Part, Unit, cut, units
 from inference.errors import ContextOverflowError, InferenceError
 from inference.request import (
@@ -290,7 +290,7 @@ class TextTask:
 
     def _new_plan(self, parts: Sequence[Part]) -> Plan:
         if self._action.plan == "merge":
-            return Merge(parts)
+            return MergeTodos(parts) if self._action.output == "todos" else Merge(parts)
         if self._action.plan == "map_reduce":
             return MapReduce(parts, self._budget.part_tokens)
         target = LANGUAGES.get(self._framed.target)
