@@ -104,8 +104,7 @@ def _model_settings() -> list[Setting]:
             help={
                 "en": "Paths of .gguf files, model directories or folders of models that are listed too, divided as in "
                 "PATH. The window of models adds and removes them.",
-                "zh": "另外列出的 .gguf 文件、模型目录或模型文件夹的路径，分隔方式与 PATH 相同。"
-                "可在模型窗口中增删。",
+                "zh": "另外列出的 .gguf 文件、模型目录或模型文件夹的路径，分隔方式与 PATH 相同。可在模型窗口中增删。",
             },
         ),
         Setting(
@@ -120,6 +119,31 @@ def _model_settings() -> list[Setting]:
             unit="tokens",
             minimum=MIN_CONTEXT_TOKENS,
             maximum=MAX_CONTEXT_TOKENS,
+        ),
+        Setting(
+            key="model.idle_minutes",
+            kind="integer",
+            default=15,
+            title={"en": "Free the memory when idle", "zh": "闲置时释放内存"},
+            help={
+                "en": "So long after its last use the model leaves the memory; the next action loads it again. 0: never.",
+                "zh": "模型最后一次使用后，过这么久就移出内存；下次操作时重新加载。0 表示从不。",
+            },
+            unit="minutes",
+            minimum=0,
+            maximum=24 * 60,
+        ),
+        Setting(
+            key="model.unload_full_screen",
+            kind="flag",
+            default=True,
+            title={"en": "Make room for games", "zh": "为游戏让出显存"},
+            help={
+                "en": "A model on the GPU leaves when a program fills the screen, unless it is known to show films, pages "
+                "or slides. X11 and Windows only: Wayland does not tell.",
+                "zh": "当程序全屏运行时，GPU 上的模型会让出显存；已知用于播放视频、浏览网页或放映幻灯片的程序除外。"
+                "仅限 X11 和 Windows：Wayland 无法得知。",
+            },
         ),
         Setting(
             key="engine.backend",

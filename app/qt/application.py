@@ -23,6 +23,7 @@ from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
 from app.engine_setup import engine_options as options_of
 from app.language import Languages, needs_identifier, preload
+from app.memory_reading import MemoryReader
 from app.qt.after_answer import AfterAnswer
 from app.qt.bridge import Bridge
 from app.qt.clipboard import QtClipboard
@@ -138,6 +139,7 @@ class Application(QObject):
         self._connect()
         self._apply_settings()
         self.window.set_actions(self._actions.all())
+        self.window.set_commands(self._commands.all())
         self.window.set_only_home(False)
         self._show_status()
         self._bind_hotkeys()

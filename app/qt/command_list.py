@@ -60,7 +60,7 @@ def commands_of(host: Host, actions: ActionRegistry, translator: Translator) -> 
             *action_group(host.run_action, actions, translator),
             Command("popup.focus", tr("Go to the answer"), host.focus_popup, POPUP_HOTKEY_SETTING, in_tray=False),
             Command("model.load", tr("Load the model"), host.load_model, group="model"),
-            Command("model.unload", tr("Free the model's memory"), host.unload_model, group="model"),
+            Command("model.unload", tr("Free the memory now"), host.unload_model, group="model"),
             Command("window.open", tr("Open the window"), host.show_window, group="app"),
             Command("settings.open", tr("Settings"), host.open_settings, group="app"),
             Command("actions.folder", tr("Open the folder of your own actions"), host.open_actions_folder, group="app"),

@@ -1,4 +1,4 @@
-"""The window: model state, a field for text with the actions, and the list of hotkeys.
+"""The home window: model and memory, ways to the other windows, a field for text with the actions, the hotkeys.
 
 Where the desktop has no tray it stands in for it, says so, and ends the program when it is closed; elsewhere it is
 opened from the tray and hidden when it is closed.
@@ -23,16 +23,24 @@ from PySide6.QtWidgets import (
 )
 
 from app.action import Action
+from app.commands import Command
+from app.qt.flow_layout import FlowLayout
 from app.qt.hotkey_binding import HotkeyState, HotkeyStatus
-from app.qt.icons import app_icon, tray_icon
+from app.qt.icons import app_icon, svg_icon, tray_icon
+from app.qt.memory_feed import MemoryFeed
 from app.qt.status import Status
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, style_sheet
+from app.qt.vram_meter import VramMeter
 from app.translation import Translator
+from inference.request import ModelState
 
-DEFAULT_SIZE = QSize(560, 640)
-MINIMUM_SIZE = QSize(440, 420)
-STATE_ICON_PX = 24
-ACTIONS_PER_ROW = 4
+DEFAULT_SIZE = QSize(600, 720)
+MINIMUM_SIZE = QSize(460, 540)
+STATE_ICON_PX = 32
+LINK_ICON_PX = 18
+FIELD_LINES = 4
+# Commands that open the other windows, with their icons.
+LINKS = {"chat.open": "chat", "models.open": "page-model", "settings.open": "sliders"}
 _SIGNS = {
     HotkeyState.REGISTERED: "✓",
     HotkeyState.ASKED: "…",
@@ -62,17 +70,19 @@ class MainWindow(QWidget):
 
     Signals:
         action_requested: action id and the text of the field.
+        command_requested: id of a command that a button stands for.
         hotkeys_retry_requested: the user wants the combinations tried again.
         hidden: the window was closed while the tray is there.
         quit_requested: the window was closed and nothing else would be left of the program.
     """
 
     action_requested = Signal(str, str)
+    command_requested = Signal(str)
     hotkeys_retry_requested = Signal()
     hidden = Signal()
     quit_requested = Signal()
 
-    def __init__(self, translator: Translator, parent: QWidget | None = None) -> None:
+    def __init__(self, translator: Translator, feed: MemoryFeed, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -82,10 +92,13 @@ class MainWindow(QWidget):
         self._translator = translator
         self._is_only_home = False
         self._action_buttons: list[QPushButton] = []
+        self._link_buttons: dict[str, QPushButton] = {}
+        self.meter = VramMeter(feed, translator, compact=True)
         self._build()
         self.setMinimumSize(MINIMUM_SIZE)
-        self.resize(DEFAULT_SIZE)
-        self.setStyleSheet(style_sheet(colors_of(QGuiApplication.palette())))
+        self.resize(DEFAULT_SIZE.boundedTo(self.screen().availableSize() - QSize(2 * SPACE_L, 4 * SPACE_L)))
+        self._apply_theme()
+        self.set_status(Status())
 
     # --- construction -------------------------------------------------------------------------------------------
 
@@ -95,6 +108,9 @@ class MainWindow(QWidget):
         self.state_icon.setFixedSize(STATE_ICON_PX, STATE_ICON_PX)
         self.state_line = _label()
         self.state_line.setFont(scaled(self.font(), 1.08, QFont.Weight.DemiBold))
+        self.memory_line = _label(role="muted")
+        self.model_button = QPushButton()
+        self.model_button.clicked.connect(lambda: self.command_requested.emit(self.model_button.objectName()))
         self.no_tray = _label(
             tr(
                 "This desktop shows no tray icons, so this window stands in for the icon. Minimize it to keep the "
@@ -103,15 +119,18 @@ class MainWindow(QWidget):
             "muted",
         )
         self.message = _label(role="danger")
+        self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.message.hide()
         self.field = QPlainTextEdit()
         self.field.setProperty("role", "field")
         self.field.setTabChangesFocus(True)
         self.field.setPlaceholderText(tr("Paste or type a text here, then choose an action."))
         self.field.setAccessibleName(tr("Text"))
+        self.field.setMinimumHeight(FIELD_LINES * self.field.fontMetrics().lineSpacing() + 3 * SPACE_S)
         self.field.textChanged.connect(self._refresh_buttons)
-        self._actions = QGridLayout()
-        self._actions.setSpacing(SPACE_S)
+        self._links = QHBoxLayout()
+        self._links.setSpacing(SPACE_S)
+        self._actions = FlowLayout(spacing=SPACE_S)
         self._hotkey_grid = QGridLayout()
         self.retry_button = QPushButton(tr("Try again"))
         self.retry_button.setAccessibleName(tr("Try to register the hotkeys again"))
@@ -121,16 +140,24 @@ class MainWindow(QWidget):
         self._lay_out()
 
     def _lay_out(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(self.state_line)
+        words.addWidget(self.memory_line)
         state = QHBoxLayout()
-        state.setSpacing(SPACE_S)
+        state.setSpacing(SPACE_M)
         state.addWidget(self.state_icon)
-        state.addWidget(self.state_line, 1)
+        state.addLayout(words, 1)
+        state.addWidget(self.model_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
         layout.addLayout(state)
         layout.addWidget(self.no_tray)
         layout.addWidget(self.message)
+        layout.addWidget(self.meter)
+        layout.addLayout(self._links)
+        layout.addWidget(_hairline())
         layout.addWidget(self.field, 3)
         layout.addLayout(self._actions)
         layout.addSpacing(SPACE_XS)
@@ -179,17 +206,34 @@ class MainWindow(QWidget):
         """Shows what the engine does."""
         self.state_icon.setPixmap(tray_icon(status.tray_state).pixmap(STATE_ICON_PX, STATE_ICON_PX))
         self.state_line.setText(status.sentence(self._translator))
+        self.memory_line.setText(status.memory(self._translator))
+        self.memory_line.setVisible(bool(self.memory_line.text()))
+        tr, holds = self._translator.tr, status.model_state in (ModelState.LOADING, ModelState.READY)
+        self.model_button.setObjectName("model.unload" if holds else "model.load")
+        self.model_button.setText(tr("Free the memory now") if holds else tr("Load the model"))
+        self.model_button.setEnabled(status.model_state is not ModelState.UNLOADING)
+
+    def set_commands(self, commands: Sequence[Command]) -> None:
+        """Makes a button for each command that opens another window."""
+        for command in (command for command in commands if command.id in LINKS):
+            button = QPushButton(command.title)
+            button.setIconSize(QSize(LINK_ICON_PX, LINK_ICON_PX))
+            button.clicked.connect(lambda _checked=False, name=command.id: self.command_requested.emit(name))
+            self._links.addWidget(button, 1)
+            self._link_buttons[command.id] = button
+        self._apply_theme()
 
     def set_actions(self, actions: Sequence[Action]) -> None:
         """Makes one button for each action."""
         for button in self._action_buttons:
+            self._actions.removeWidget(button)
             button.deleteLater()
         self._action_buttons = []
-        for index, action in enumerate(actions):
+        for action in actions:
             button = QPushButton(action.title(self._translator.language))
             button.setToolTip(action.description(self._translator.language))
             button.clicked.connect(lambda _checked=False, action_id=action.id: self._on_action(action_id))
-            self._actions.addWidget(button, index // ACTIONS_PER_ROW, index % ACTIONS_PER_ROW)
+            self._actions.addWidget(button)
             self._action_buttons.append(button)
         self._refresh_buttons()
 
@@ -213,9 +257,12 @@ class MainWindow(QWidget):
         self._limits.setVisible(bool(limits))
         self.retry_button.setVisible(any(status.state is HotkeyState.TAKEN for status in statuses))
 
-    def show_message(self, text: str) -> None:
-        """Shows an error until the next one, or until "" clears it."""
-        self.message.setText(f"⚠ {text}" if text else "")
+    def show_message(self, text: str, is_error: bool = True) -> None:
+        """Shows a message until the next one, or until "" clears it."""
+        self.message.setProperty("role", "danger" if is_error else "")
+        self.message.style().unpolish(self.message)
+        self.message.style().polish(self.message)
+        self.message.setText(f"⚠ {text}" if text and is_error else text)
         self.message.setVisible(bool(text))
 
     def show_quietly(self) -> None:
@@ -250,10 +297,16 @@ class MainWindow(QWidget):
     def _on_action(self, action_id: str) -> None:
         self.action_requested.emit(action_id, self.field.toPlainText())
 
+    def _apply_theme(self) -> None:
+        colors = colors_of(QGuiApplication.palette())
+        self.setStyleSheet(style_sheet(colors))
+        for name, button in self._link_buttons.items():
+            button.setIcon(svg_icon(LINKS[name], colors.text))
+
     def event(self, event: QEvent) -> bool:
         """Follows the desktop between light and dark."""
-        if event.type() is QEvent.Type.ApplicationPaletteChange:
-            self.setStyleSheet(style_sheet(colors_of(QGuiApplication.palette())))
+        if event.type() is QEvent.Type.ApplicationPaletteChange and hasattr(self, "_limits"):
+            self._apply_theme()
         return super().event(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:

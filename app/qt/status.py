@@ -6,8 +6,11 @@ import enum
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from app.translation import Translator
-from inference.request import ModelEvent, ModelState
+from app.byte_size import size_text
+from app.memory_reading import GPU_BACKEND, model_bytes
+from app.remote_address import remote_parts
+from app.translation import Translator, UserText
+from inference.request import EngineReading, ModelEvent, ModelState
 
 
 class TrayState(enum.Enum):
@@ -29,6 +32,9 @@ class Status:
         progress: share of the load that is done, 0 to 1.
         error: why the last load failed, in one short line of the user's language; "" where it did not.
         is_busy: whether a request runs.
+        memory_bytes: what the model takes, by the engine's own count; 0 where that is not known.
+        is_on_gpu: whether it takes it of the GPU's memory.
+        reason: why the model left the memory by itself, None where it did not.
     """
 
     model_state: ModelState = ModelState.EMPTY
@@ -36,12 +42,19 @@ class Status:
     progress: float = 0.0
     error: str = ""
     is_busy: bool = False
+    memory_bytes: int = 0
+    is_on_gpu: bool = False
+    reason: UserText | None = None
 
-    def after(self, event: ModelEvent, error: str = "") -> Status:
+    def after(
+        self, event: ModelEvent, error: str = "", reading: EngineReading | None = None, reason: UserText | None = None
+    ) -> Status:
         """The status once a model event has arrived.
 
         Args:
             error: what the event's error is, in one short line of the user's language.
+            reading: of the engine, for the memory.
+            reason: why the model left by itself.
         """
         return replace(
             self,
@@ -49,7 +62,15 @@ class Status:
             model=event.model or self.model,
             progress=event.progress,
             error=error if event.state is ModelState.FAILED else "",
+            memory_bytes=0 if reading is None else model_bytes(reading),
+            is_on_gpu=reading is not None and reading.backend == GPU_BACKEND,
+            reason=reason,
         )
+
+    @property
+    def remote_host(self) -> str:
+        """Where texts are sent; "" where they stay on this machine."""
+        return remote_parts(self.model)[0]
 
     @property
     def tray_state(self) -> TrayState:
@@ -65,17 +86,29 @@ class Status:
         tr, model = translator.tr, model_name(self.model)
         if self.model_state is ModelState.FAILED:
             return self.error
+        if self.remote_host and self.model_state is ModelState.READY:
+            return tr("Text leaves this machine, to {host}: {model}", host=self.remote_host, model=model)
         if self.model_state is ModelState.LOADING:
             return tr("Loading {model}: {percent} %", model=model, percent=int(100 * self.progress))
         if self.model_state is ModelState.UNLOADING:
             return tr("Unloading {model}", model=model)
         if self.model_state is ModelState.EMPTY:
-            return tr("No model is loaded; the next action loads one")
+            return tr(self.reason or "No model is loaded; the next action loads one")
         return tr("Working: {model}", model=model) if self.is_busy else tr("Ready: {model}", model=model)
+
+    def memory(self, translator: Translator) -> str:
+        """How much memory the model takes, and which; "" where none does."""
+        if self.model_state is not ModelState.READY or not self.memory_bytes:
+            return ""
+        place = UserText("of GPU memory") if self.is_on_gpu else UserText("of main memory")
+        return translator.tr("{size} {place}", size=size_text(self.memory_bytes), place=place)
 
 
 def model_name(model: str) -> str:
     """A model's name as people read it: for a path its last part without the ending; a catalog id as it is."""
+    host, remote = remote_parts(model)
+    if host:
+        return remote or host
     path = PurePath(model.replace("\\", "/"))
     return path.name.removesuffix(".gguf")
 

@@ -187,8 +187,6 @@ class VramMeter(QWidget):
         for label in (self._legend, self._reason):
             label.setWordWrap(True)
         self._lay_out()
-        if compact:
-            self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._feed.changed.connect(self._refresh)
         self._refresh()
 

@@ -76,7 +76,7 @@
         <translation>加载模型</translation>
     </message>
     <message>
-        <source>Free the model's memory</source>
+        <source>Free the memory now</source>
         <translation>释放模型占用的内存</translation>
     </message>
     <message>

@@ -75,5 +75,41 @@
         <source>last {minutes} minutes</source>
         <translation>最近 {minutes} 分钟</translation>
     </message>
+    <message>
+        <source>Freed for a full-screen program; the next action loads the model again</source>
+        <translation>已为全屏程序释放；下次操作时重新加载模型</translation>
+    </message>
+    <message>
+        <source>Freed after {minutes} min without use; the next action loads the model again</source>
+        <translation>闲置 {minutes} 分钟后已释放；下次操作时重新加载模型</translation>
+    </message>
+    <message>
+        <source>The model is loaded again</source>
+        <translation>正在重新加载模型</translation>
+    </message>
+    <message>
+        <source>The computer was asleep, and what lay in the GPU's memory may be damaged by that.</source>
+        <translation>电脑曾进入睡眠，显存中的内容可能已因此损坏。</translation>
+    </message>
+    <message>
+        <source>of GPU memory</source>
+        <translation>显存</translation>
+    </message>
+    <message>
+        <source>of main memory</source>
+        <translation>内存</translation>
+    </message>
+    <message>
+        <source>{size} {place} are free again. The next action loads the model anew.</source>
+        <translation>已释放 {size} {place}。下次操作时会重新加载模型。</translation>
+    </message>
+    <message>
+        <source>{freed} The answer that was being written has ended.</source>
+        <translation>{freed}正在生成的回答已停止。</translation>
+    </message>
+    <message>
+        <source>The model has left the memory</source>
+        <translation>模型已移出内存</translation>
+    </message>
 </context>
 </TS>

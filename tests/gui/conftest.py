@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,11 +13,16 @@ from pytestqt.qtbot import QtBot
 from app.desktop import DesktopSession
 from app.engine_client import ScriptedAnswer
 from app.fake_desktop import FakeDesktop
+from app.memory_reading import MemoryReading
+from app.qt.memory_feed import MemoryFeed
 from app.qt.popup import Popup
 from app.translation import Translator
 from tests.gui.rig import EDITOR, FakeGrabber, Rig
 
-OFF_SCREEN_WARNINGS = ("This plugin does not support (raise|propagateSizeHints)", "No such signal .*systemTrayWindowChanged")
+OFF_SCREEN_WARNINGS = (
+    "This plugin does not support (raise|propagateSizeHints)",
+    "No such signal .*systemTrayWindowChanged",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,6 +39,36 @@ def with_application(qapp: QApplication) -> None:
 @pytest.fixture
 def translator() -> Translator:
     return Translator("en")
+
+
+class ScriptedSource:
+    """Gives one reading of the memory again and again; says whether it is held."""
+
+    def __init__(self, reading: MemoryReading) -> None:
+        self.reading = reading
+        self.reads = 0
+        self.closed = threading.Event()
+
+    def read(self) -> MemoryReading:
+        self.closed.clear()
+        self.reads += 1
+        return self.reading
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.fixture
+def memory_source() -> ScriptedSource:
+    return ScriptedSource(MemoryReading(0.0, "gpu", "RTX 3050", 4 << 30, 1 << 30, 1 << 28, 1 << 29))
+
+
+@pytest.fixture
+def memory_feed(memory_source: ScriptedSource) -> Iterator[MemoryFeed]:
+    """For windows with a meter."""
+    feed = MemoryFeed(memory_source)
+    yield feed
+    feed.close()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.actions import ActionRegistry
 from app.qt.main_window import MainWindow
+from app.qt.memory_feed import MemoryFeed
 from app.qt.notice import Notice
 from app.qt.popup import Popup
 from app.translation import Translator
@@ -45,8 +46,8 @@ def test_popup(qtbot: QtBot):
     assert nameless(popup) == []
 
 
-def test_window(qtbot: QtBot):
-    window = MainWindow(Translator("en"))
+def test_window(qtbot: QtBot, memory_feed: MemoryFeed):
+    window = MainWindow(Translator("en"), memory_feed)
     qtbot.addWidget(window)
     window.set_actions(ActionRegistry(user_dir=Path("no-such-folder")).all())
     window.show()

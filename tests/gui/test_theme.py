@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.qt.main_window import MainWindow
+from app.qt.memory_feed import MemoryFeed
 from app.qt.theme import MIN_CONTRAST, Colors, apply_scheme, colors_of, contrast, legible, scaled
 from app.translation import Translator
 
@@ -70,9 +71,9 @@ def system_scheme() -> Iterator[None]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_scheme_changes_every_window_at_once_and_system_takes_it_back(
-    qtbot: QtBot, translator: Translator, system_scheme: None, scheme: str
+    qtbot: QtBot, translator: Translator, memory_feed: MemoryFeed, system_scheme: None, scheme: str
 ):
-    window = MainWindow(translator)
+    window = MainWindow(translator, memory_feed)
     qtbot.addWidget(window)
     before = colors_of(QApplication.palette())
     apply_scheme(scheme)

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.memory_reading import MemoryReading
 from app.qt.memory_feed import MemoryFeed
 from app.qt.vram_meter import VramMeter
 from app.translation import Translator, UserText
+from tests.gui.conftest import ScriptedSource
 
 pytestmark = pytest.mark.gui
-
-GIB = 1 << 30
-
-
-class ScriptedSource:
-    """Gives one reading again and again; says whether it is held."""
-
-    def __init__(self, reading: MemoryReading) -> None:
-        self.reading = reading
-        self.reads = 0
-        self.closed = threading.Event()
-
-    def read(self) -> MemoryReading:
-        self.closed.clear()
-        self.reads += 1
-        return self.reading
-
-    def close(self) -> None:
-        self.closed.set()
-
-
-def on_gpu(**changes: object) -> MemoryReading:
-    values = {"total_bytes": 4 * GIB, "ours_bytes": GIB, "driver_bytes": GIB // 4, "others_bytes": GIB // 2}
-    return MemoryReading(0.0, "gpu", "RTX 3050", **{**values, **changes})
-
-
-@pytest.fixture
-def source() -> ScriptedSource:
-    return ScriptedSource(on_gpu())
-
-
-@pytest.fixture
-def feed(source: ScriptedSource) -> Iterator[MemoryFeed]:
-    feed = MemoryFeed(source)
-    yield feed
-    feed.close()
 
 
 def texts(meter: VramMeter) -> list[str]:
@@ -59,60 +22,61 @@ def texts(meter: VramMeter) -> list[str]:
 
 @pytest.mark.parametrize("compact", [False, True])
 def test_it_reads_when_it_is_shown_and_lets_go_when_it_is_hidden(
-    qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource, compact: bool
+    qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource, compact: bool
 ):
-    meter = VramMeter(feed, Translator("en"), compact)
+    meter = VramMeter(memory_feed, Translator("en"), compact)
     qtbot.addWidget(meter)
-    assert source.reads == 0
-    with qtbot.waitSignal(feed.changed):
+    assert memory_source.reads == 0
+    with qtbot.waitSignal(memory_feed.changed):
         meter.show()
     expected = "DeskInfer 1.00 GiB, its driver 256 MiB, Others 512 MiB, Free 2.25 GiB of 4.00 GiB"
     assert meter._legend.accessibleName() == expected
     assert meter.accessibleDescription() == f"GPU memory, RTX 3050, {expected}"
     assert all(part in meter._legend.text().replace("\u00a0", " ") for part in expected.split(", "))
     meter.hide()
-    assert source.closed.wait(2)
-    reads = source.reads
+    assert memory_source.closed.wait(2)
+    reads = memory_source.reads
     qtbot.wait(20)
-    assert source.reads == reads
+    assert memory_source.reads == reads
 
 
-def test_the_last_of_two_meters_ends_the_readings(qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource):
-    meters = [VramMeter(feed, Translator("en"), compact) for compact in (False, True)]
+def test_the_last_of_two_meters_ends_the_readings(qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource):
+    meters = [VramMeter(memory_feed, Translator("en"), compact) for compact in (False, True)]
     for meter in meters:
         qtbot.addWidget(meter)
         meter.show()
-    qtbot.waitUntil(lambda: source.reads > 0)
+    qtbot.waitUntil(lambda: memory_source.reads > 0)
     meters[0].hide()
-    assert not source.closed.is_set()
+    assert not memory_source.closed.is_set()
     meters[1].showMinimized()
-    assert source.closed.wait(2)
+    assert memory_source.closed.wait(2)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_is_not_known_is_said_with_its_reason_and_comes_back(
-    qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource, language: str
+    qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource, language: str
 ):
     translator = Translator(language)
     reason = UserText("the NVIDIA driver failed ({reason})", reason="GPU is lost")
-    source.reading = on_gpu(total_bytes=None, others_bytes=None, driver_bytes=0, unknown=reason)
-    meter = VramMeter(feed, translator)
+    known = memory_source.reading
+    memory_source.reading = replace(known, total_bytes=None, others_bytes=None, driver_bytes=0, unknown=reason)
+    meter = VramMeter(memory_feed, translator)
     qtbot.addWidget(meter)
-    with qtbot.waitSignal(feed.changed):
+    with qtbot.waitSignal(memory_feed.changed):
         meter.show()
     assert texts(meter)[-1] == translator.tr("Not known: {reason}.", reason=reason)
     assert translator.tr("Others unknown") in meter.accessibleDescription()
-    source.reading = on_gpu()
-    with qtbot.waitSignal(feed.changed, timeout=3000):
+    memory_source.reading = known
+    with qtbot.waitSignal(memory_feed.changed, timeout=3000):
         pass
     assert translator.tr("Others unknown") not in meter.accessibleDescription()
 
 
-def test_the_picture_shows_the_shares(qtbot: QtBot, feed: MemoryFeed, source: ScriptedSource):
-    meter = VramMeter(feed, Translator("en"), compact=True)
+def test_the_picture_shows_the_shares(qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource):
+    meter = VramMeter(memory_feed, Translator("en"), compact=True)
     qtbot.addWidget(meter)
     meter.resize(400, 80)
-    with qtbot.waitSignal(feed.changed):
+    with qtbot.waitSignal(memory_feed.changed):
         meter.show()
     picture = meter._picture.grab().toImage()
     y, width = picture.height() // 2, picture.width()
