@@ -171,6 +171,12 @@ class TextTask:
                 self._text_tokens, len(plan.parts), plan.done_parts, plan.cut_parts, estimated=self._is_estimated
             )
 
+    @property
+    def can_go_on(self) -> bool:
+        """Parts are finished, and not all of them: the next run goes on behind them."""
+        with self._lock:
+            return self._plan is not None and not self._plan.is_done
+
     def run(self, listener: TaskListener) -> None:
         """Starts, or goes on after an error or a stop; the text so far is then given again at first.
 

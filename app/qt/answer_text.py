@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.action import Action
 from app.language import UNKNOWN, Language, Languages, detect, other_language
 from app.qt.status import model_name
+from app.text_task import Coverage, PartEvent
 from app.translation import Translator
 from inference.request import DoneEvent, ModelEvent, ModelState, PrefillEvent
 
@@ -14,6 +15,32 @@ def prefill_progress(event: PrefillEvent, translator: Translator) -> tuple[str, 
     total = max(1, event.prompt_tokens)
     text = translator.tr("Reading {done} of {total} tokens", done=f"{event.done_tokens:,}", total=f"{total:,}")
     return text, event.done_tokens / total
+
+
+def part_progress(event: PartEvent, translator: Translator) -> tuple[str, float]:
+    """Words and share for a text that is done in parts."""
+    if event.joins:
+        text = translator.tr("Putting the answers together")
+        if event.of > 1:
+            text = translator.tr("Putting the answers together: {number} of {of}", number=event.number, of=event.of)
+    else:
+        text = translator.tr("Part {part} of {parts}", part=event.number, parts=event.of)
+    return text, event.share
+
+
+def coverage_text(coverage: Coverage, translator: Translator) -> str:
+    """What of a long text an answer is of: proof that nothing was left out, or how far it came."""
+    tr = translator.tr
+    if not coverage.is_complete:
+        return tr("{done} of {parts} parts done", done=coverage.done_parts, parts=coverage.parts)
+    text = "all {tokens} tokens in {parts} parts"
+    if coverage.estimated:
+        text = "about {tokens} tokens, all of them, in {parts} parts"
+    words = tr(text, tokens=f"{coverage.tokens:,}", parts=coverage.parts)
+    if not coverage.cut_parts:
+        return words
+    numbers = ", ".join(map(str, coverage.cut_parts))
+    return f"{words} · {tr('Parts that ended at the length limit: {numbers}', numbers=numbers)}"
 
 
 def load_progress(event: ModelEvent, translator: Translator) -> tuple[str, float | None]:
@@ -27,12 +54,15 @@ def load_progress(event: ModelEvent, translator: Translator) -> tuple[str, float
     return translator.tr("Waiting for the model"), None
 
 
-def small_print(event: DoneEvent, model: str, translator: Translator) -> str:
-    """Two short lines under an answer: how it ended and the model; speed and time to the first token."""
+def small_print(event: DoneEvent, model: str, translator: Translator, coverage: Coverage | None = None) -> str:
+    """Two short lines under an answer: how it ended and the model; of a long text what it covers, else speed and time
+    to the first token."""
     tr, usage = translator.tr, event.usage
     ends = {"cancelled": tr("Stopped"), "length": tr("Ended at the length limit")}
     first = " · ".join(part for part in (ends.get(event.finish_reason, ""), model_name(model)) if part)
     second = []
+    if coverage is not None:
+        return "\n".join((first, coverage_text(coverage, translator)))
     if usage.decode_tok_s > 0:
         second.append(tr("{speed} tokens/s", speed=f"{usage.decode_tok_s:.1f}"))
     if usage.new_tokens > 0:

@@ -14,17 +14,18 @@ from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from inference.request import ModelEvent, ModelState, PrefillEvent, RequestEvent, TokenEvent
+from app.text_task import PartEvent, TaskEvent
+from inference.request import ModelEvent, ModelState, PrefillEvent, TokenEvent
 
 TICK_MS = 40
 
 
-def coalesced(events: Iterable[RequestEvent | ModelEvent]) -> list[RequestEvent | ModelEvent]:
+def coalesced(events: Iterable[TaskEvent | ModelEvent]) -> list[TaskEvent | ModelEvent]:
     """Joins the tokens of each request and keeps only the last of repeated progress reports.
 
     The order of one request's events, and of the model's, stays; events of different requests may pass each other.
     """
-    result: list[RequestEvent | ModelEvent] = []
+    result: list[TaskEvent | ModelEvent] = []
     last: dict[str, int] = {}
     texts: dict[int, list[str]] = {}
     for event in events:
@@ -47,17 +48,17 @@ def coalesced(events: Iterable[RequestEvent | ModelEvent]) -> list[RequestEvent 
     return result
 
 
-def _repeats(before: RequestEvent | ModelEvent | None, event: RequestEvent | ModelEvent) -> bool:
+def _repeats(before: TaskEvent | ModelEvent | None, event: TaskEvent | ModelEvent) -> bool:
     if isinstance(event, ModelEvent) and isinstance(before, ModelEvent):
         return event.state is ModelState.LOADING and (before.state, before.model) == (event.state, event.model)
-    return isinstance(event, PrefillEvent) and isinstance(before, PrefillEvent)
+    return isinstance(event, PrefillEvent | PartEvent) and type(event) is type(before)
 
 
 class Bridge(QObject):
     """Queued signals for what happens on other threads.
 
     Signals:
-        request_event: a RequestEvent of the engine.
+        request_event: a TaskEvent: of the engine, or of a task over a long text.
         model_event: a ModelEvent of the engine.
         hotkey_pressed: the command id that a global hotkey stands for.
         called: a function that another thread wants to have run here (see `post_call`).
@@ -72,7 +73,7 @@ class Bridge(QObject):
     def __init__(self, parent: QObject | None = None, tick_ms: int = TICK_MS) -> None:
         super().__init__(parent)
         self._lock = threading.Lock()
-        self._pending: deque[RequestEvent | ModelEvent] = deque()
+        self._pending: deque[TaskEvent | ModelEvent] = deque()
         self._awake = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -81,7 +82,7 @@ class Bridge(QObject):
         self._woken.connect(self._on_woken, Qt.ConnectionType.QueuedConnection)
         self.called.connect(self._on_called, Qt.ConnectionType.QueuedConnection)
 
-    def post_event(self, event: RequestEvent | ModelEvent) -> None:
+    def post_event(self, event: TaskEvent | ModelEvent) -> None:
         """Takes an event of the engine. Any thread; returns at once."""
         with self._lock:
             self._pending.append(event)

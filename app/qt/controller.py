@@ -1,6 +1,7 @@
 """From a command to an answer in the popup, and from there back into the program that the text came from.
 
-Command -> capture (app/capture.py) -> Action.request -> EngineClient.submit -> popup -> PasteBack (app/paste_back.py).
+Command -> capture (app/capture.py) -> TextTask (app/text_task.py) -> EngineClient.submit -> popup -> PasteBack
+(app/paste_back.py).
 One answer at a time: a new command cancels the request that runs and takes the popup over.
 """
 
@@ -18,13 +19,10 @@ from app.answer_review import Subject
 from app.capture import (
     CaptureResult,
     ClipboardEmpty,
-    Failed,
-    LeftAlone,
     NothingSelected,
     Secret,
     Selected,
     SelectionCapture,
-    TextOrigin,
     capture_clipboard,
 )
 from app.commands import Source
@@ -32,22 +30,22 @@ from app.desktop import Desktop
 from app.engine_client import EngineClient
 from app.language import Languages
 from app.paste_back import PasteBack, PasteResult
-from app.qt.answer_text import details, language_pair, load_progress, prefill_progress, small_print
+from app.qt.answer_text import details, language_pair, load_progress, part_progress, prefill_progress, small_print
 from app.qt.bridge import Bridge
+from app.qt.capture_text import capture_notice, clipboard_empty_notice, paste_notice, replaceable
 from app.qt.clipboard import QtClipboard
 from app.qt.error_text import error_notice
-from app.qt.notice import Notice, preview
+from app.qt.notice import Notice
 from app.qt.popup import Popup, PopupState
+from app.text_task import Coverage, PartEvent, TaskEvent, TextTask
 from app.translation import Translator
 from inference.errors import InferenceError
 from inference.request import (
     DoneEvent,
     FailedEvent,
-    GenerationRequest,
     ModelEvent,
     ModelState,
     PrefillEvent,
-    RequestEvent,
     TokenEvent,
 )
 
@@ -99,7 +97,8 @@ class AnswerController(QObject):
         self._job: Job | None = None
         self._offer: Selected | None = None
         self._last_press: tuple[str, Source, float] | None = None
-        self._request: GenerationRequest | None = None
+        self._task: TextTask | None = None
+        self._is_running = False
         self._answer: list[str] = []
         self._model_event = ModelEvent(ModelState.EMPTY)
         self._poll_timer = QTimer(self, interval=POLL_MS)
@@ -156,13 +155,13 @@ class AnswerController(QObject):
 
     def _begin(self, action: Action) -> None:
         self._cancel_request()
-        self._action, self._job, self._offer, self._answer = action, None, None, []
+        self._action, self._job, self._offer, self._answer, self._task = action, None, None, [], None
         self._popup.begin(action.title(self._translator.language))
         self._popup.show_progress(self._translator.tr("Reading the selection…"), None)
         self._popup.set_retryable(False)
         self._popup.set_replaceable(False, "")
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: Job, unfinished: TextTask | None = None) -> None:
         tr, languages = self._translator, self._languages()
         self._job, self._offer, self._answer = job, None, []
         pair = language_pair(job.action, job.selected.text, languages, tr)
@@ -172,28 +171,37 @@ class AnswerController(QObject):
         self._popup.show_progress(*load_progress(self._model_event, tr))
         self._show_popup()
         try:
-            request = job.action.request(job.selected.text, languages, tr.language)
-            self._request = request
-            self.busy_changed.emit(True)
-            self._client.submit(request, self._bridge.post_event)
+            text = job.selected.text
+            self._run_task(unfinished or TextTask(self._client, job.action, text, languages, tr.language))
         except InferenceError as error:
-            self._end_request()
             self._popup.show_notice(error_notice(error, tr))
+
+    def _run_task(self, task: TextTask) -> None:
+        """Starts a task, or goes on with one."""
+        self._task = task
+        self._set_running(True)
+        try:
+            task.run(self._bridge.post_event)
+        except InferenceError as error:
+            self._set_running(False)
+            self._popup.show_notice(error_notice(error, self._translator))
 
     # --- what the user does in the popup ------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Ends the answer that is being written; what has arrived stays. Before there is one, the popup closes."""
-        if self._request is not None:
-            self._client.cancel(self._request.request_id)
+        if self._is_running and self._task is not None:
+            self._task.cancel()
         elif self._capture.is_busy:
             self._popup.close()
 
     def retry(self) -> None:
-        """The same action on the same text again."""
-        if self._job is not None:
-            self._cancel_request()
-            self._start(self._job)
+        """The same action on the same text again; of a long text what is finished is kept."""
+        if self._job is None:
+            return
+        self._cancel_request()
+        unfinished = self._task if self._task is not None and self._task.can_go_on else None
+        self._start(self._job, unfinished)
 
     def copy(self) -> None:
         """Puts the answer on the clipboard, as the user's own copy."""
@@ -264,63 +272,15 @@ class AnswerController(QObject):
         assert self._action is not None
         if isinstance(result, Selected):
             self._start(Job(self._action, result))
-        elif isinstance(result, NothingSelected):
-            self._show_nothing_selected(result)
-        elif isinstance(result, Secret):
-            self._refuse_secret()
-        elif isinstance(result, LeftAlone):
-            self._refuse_program(result)
-        else:
-            self._show_failure(result)
+            return
+        self._offer = result.offer if isinstance(result, NothingSelected) else None
+        self._show(capture_notice(result, self._clipboard.is_secret(), self._translator))
 
     def _on_clipboard_text(self, result: Selected | Secret | ClipboardEmpty) -> None:
-        assert self._action is not None
-        tr = self._translator.tr
-        if isinstance(result, Selected):
-            self._start(Job(self._action, result))
-        elif isinstance(result, Secret):
-            self._refuse_secret()
+        if isinstance(result, ClipboardEmpty):
+            self._show(clipboard_empty_notice(self._translator))
         else:
-            self._show(Notice(tr("The clipboard holds no text"), tr("Copy a text, then run the action again.")))
-
-    def _show_nothing_selected(self, result: NothingSelected) -> None:
-        tr = self._translator.tr
-        heading = tr("Nothing is selected")
-        self._offer = result.offer
-        if result.offer is not None:
-            texts = {
-                TextOrigin.LAST_SELECTION: tr(
-                    "The text below was last selected in this program. It has not been given to the model."
-                ),
-                TextOrigin.CLIPBOARD: tr("The clipboard holds the text below. It has not been given to the model."),
-            }
-            quote = preview(result.offer.text)
-            self._show(Notice(heading, texts[result.offer.origin], quote, tr("Use this text")))
-        elif self._clipboard.is_secret():
-            text = tr("What lies on the clipboard is marked as a password and is not read.")
-            self._show(Notice(heading, text))
-        elif result.window is not None and result.window.is_terminal:
-            text = tr("Mark text in the terminal with the mouse and press the hotkey again.")
-            self._show(Notice(heading, text))
-        else:
-            self._show(Notice(heading, tr("Select a text and press the hotkey again.")))
-
-    def _refuse_secret(self) -> None:
-        tr = self._translator.tr
-        text = tr("Its program marked this text as a password, so it is not read and not given to the model.")
-        self._show(Notice(tr("This is a password"), text))
-
-    def _refuse_program(self, result: LeftAlone) -> None:
-        tr = self._translator.tr
-        text = tr(
-            "Your settings say that nothing is read out of {program}. Copy the text, or change that under Privacy.",
-            program=result.program,
-        )
-        self._show(Notice(tr("This program is left alone"), text))
-
-    def _show_failure(self, result: Failed) -> None:
-        tr = self._translator.tr
-        self._show(Notice(tr("The selection could not be read"), tr(result.reason.value), is_error=True))
+            self._on_captured(result)
 
     def _show(self, notice: Notice) -> None:
         self._last_press = None  # the user may have done what it says at once
@@ -328,63 +288,58 @@ class AnswerController(QObject):
         self._show_popup()
 
     def _replaceable(self, selected: Selected) -> tuple[bool, str]:
-        tr = self._translator.tr
-        if selected.window is None:
-            return False, tr("The text came from no other window, so there is nothing to replace.")
-        if self._capture.leaves_alone(selected.window):
-            return False, tr("No keys are sent to this program, as your settings say; copy the answer instead.")
-        if selected.window.is_terminal:
-            return False, tr("Terminals cannot be pasted into safely; copy the answer instead.")
-        if selected.origin is not TextOrigin.SELECTION:
-            return True, tr("Insert the answer where the cursor stands ({keys})", keys="Ctrl+Return")
-        return True, tr("Put the answer in the place of the selection ({keys})", keys="Ctrl+Return")
+        is_left_alone = selected.window is not None and self._capture.leaves_alone(selected.window)
+        return replaceable(selected, is_left_alone, self._translator)
 
     def _on_pasted(self, result: PasteResult) -> None:
-        tr = self._translator.tr
-        reasons = {
-            PasteResult.NOT_FOCUSED: tr("The window that the text came from is no longer there or did not come back."),
-            PasteResult.KEYS_HELD: tr("Keys were held down, so nothing was sent."),
-            PasteResult.NOT_FETCHED: tr("The other program did not take the text."),
-        }
         if result is PasteResult.REPLACED:
             self._popup.close()
-            return
-        text = f"{reasons[result]} {tr('The answer is still here: copy it, or try again.')}"
-        self._show(Notice(tr("The text was not replaced"), text, is_error=True))
+        else:
+            self._show(paste_notice(result, self._translator))
 
     # --- the engine ---------------------------------------------------------------------------------------------
 
-    def _on_request_event(self, event: RequestEvent) -> None:
-        if self._request is None or event.request_id != self._request.request_id:
+    def _on_request_event(self, event: TaskEvent) -> None:
+        task = self._task
+        if task is None or not self._is_running or event.request_id != task.request_id:
             return
-        if isinstance(event, PrefillEvent):
+        if isinstance(event, PartEvent):
+            self._on_part(event)
+        elif isinstance(event, PrefillEvent):
             self._popup.show_progress(*prefill_progress(event, self._translator))
         elif isinstance(event, TokenEvent):
             self._answer.append(event.text)
             self._popup.append(event.text)
         elif isinstance(event, DoneEvent):
-            self._end_request()
-            model = self._model_event.model
-            is_complete = event.finish_reason == "stop"
-            tr = self._translator
-            self._popup.finish(small_print(event, model, tr), details(event, tr), is_complete)
-            if self._job is not None and self._answer and event.finish_reason != "cancelled":
-                self.answered.emit(self._job.action.id, self._job.selected.text, "".join(self._answer), model)
+            self._set_running(False)
+            self._on_done(event, task.coverage)
         elif isinstance(event, FailedEvent):
-            self._end_request()
-            self._popup.show_notice(error_notice(event.error, self._translator))
+            self._set_running(False)
+            self._popup.show_notice(error_notice(event.error, self._translator, task.coverage))
+
+    def _on_part(self, event: PartEvent) -> None:
+        if not event.joins:
+            self._popup.show_part(event.number, event.of)
+        self._popup.show_progress(*part_progress(event, self._translator))
+
+    def _on_done(self, event: DoneEvent, coverage: Coverage | None) -> None:
+        tr, model = self._translator, self._model_event.model
+        is_complete = event.finish_reason == "stop"
+        self._popup.finish(small_print(event, model, tr, coverage), details(event, tr), is_complete)
+        if self._job is not None and self._answer and event.finish_reason != "cancelled":
+            self.answered.emit(self._job.action.id, self._job.selected.text, "".join(self._answer), model)
 
     def _on_model_event(self, event: ModelEvent) -> None:
         self._model_event = event
-        if self._request is not None and self._popup.state is PopupState.WAITING:
+        if self._is_running and self._popup.state is PopupState.WAITING:
             self._popup.show_progress(*load_progress(event, self._translator))
 
     def _cancel_request(self) -> None:
-        if self._request is not None:
-            self._client.cancel(self._request.request_id)
-            self._end_request()
+        if self._is_running and self._task is not None:
+            self._task.cancel()
+        self._set_running(False)
 
-    def _end_request(self) -> None:
-        if self._request is not None:
-            self._request = None
-            self.busy_changed.emit(False)
+    def _set_running(self, is_running: bool) -> None:
+        if is_running is not self._is_running:
+            self._is_running = is_running
+            self.busy_changed.emit(is_running)

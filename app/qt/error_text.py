@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.qt.notice import Notice
 from app.qt.status import gibibytes
+from app.text_task import Coverage
 from app.translation import Translator, UserText
 from inference.errors import (
     BackendUnavailableError,
@@ -56,8 +59,24 @@ _HEADINGS: dict[type[InferenceError], tuple[UserText, UserText]] = {
 _UNKNOWN = (UserText("The engine failed"), UserText("Try again. If it happens again, run `deskinfer doctor`."))
 
 
-def error_notice(error: InferenceError, translator: Translator) -> Notice:
-    """An error in its own words; where those are foreign to the user, the cure stands before them."""
+def error_notice(error: InferenceError, translator: Translator, coverage: Coverage | None = None) -> Notice:
+    """An error in its own words; where those are foreign to the user, the cure stands before them.
+
+    Args:
+        coverage: what of a long text was done before.
+    """
+    notice = _notice(error, translator)
+    if coverage is None or not coverage.done_parts:
+        return notice
+    kept = translator.tr(
+        "{done} of {parts} parts are done and kept; “Try again” goes on behind them.",
+        done=coverage.done_parts,
+        parts=coverage.parts,
+    )
+    return replace(notice, text=f"{notice.text}\n{kept}")
+
+
+def _notice(error: InferenceError, translator: Translator) -> Notice:
     tr = translator.tr
     if isinstance(error, ContextOverflowError):
         text = tr(

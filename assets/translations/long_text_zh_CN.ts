@@ -16,20 +16,12 @@
         <translation>{where} 中没有 {placeholder}，模型就看不到文字。请加上。</translation>
     </message>
     <message>
-        <source>Part {number} of {of}</source>
-        <translation>第 {number} 部分，共 {of} 部分</translation>
-    </message>
-    <message>
         <source>Putting the answers together: {number} of {of}</source>
         <translation>正在汇总：第 {number} 步，共 {of} 步</translation>
     </message>
     <message>
         <source>Putting the answers together</source>
         <translation>正在汇总各部分的结果</translation>
-    </message>
-    <message>
-        <source>Measuring the text</source>
-        <translation>正在计算文字长度</translation>
     </message>
     <message>
         <source>all {tokens} tokens in {parts} parts</source>

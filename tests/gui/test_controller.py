@@ -10,7 +10,7 @@ from app.desktop import Window
 from app.engine_client import ScriptedAnswer
 from app.qt.clipboard import KDE_SECRET
 from app.qt.popup import PopupState
-from inference.errors import ContextOverflowError
+from inference.errors import DeviceFailedError, OutOfMemoryError
 from inference.request import ModelEvent, ModelState, PrefillEvent
 from tests.gui.rig import EDITOR, Rig
 
@@ -227,20 +227,20 @@ def test_replace_is_possible_only_once_the_answer_is_whole(make_rig: MakeRig, qt
 
 
 def test_an_error_is_shown_with_its_cure_and_can_be_retried(make_rig: MakeRig, qtbot: QtBot):
-    rig = make_rig(ScriptedAnswer(error=ContextOverflowError(9120, 4096)), ANSWER)
+    rig = make_rig(ScriptedAnswer(error=OutOfMemoryError(9 << 30, 4 << 30, "Close the browser.")), ANSWER)
     _run_on_selection(rig, qtbot)
     rig.play()
     notice = rig.popup.notice.shown
     assert notice.is_error
-    assert "9,120" in notice.text
-    assert "Select a shorter text" in notice.text
+    assert "9.00 GiB" in notice.text
+    assert "Close the browser." in notice.text
     rig.popup.retry_button.click()
     rig.play()
     assert rig.answer_text() == "Three short words."
 
 
 def test_an_error_in_the_middle_keeps_the_text(make_rig: MakeRig, qtbot: QtBot):
-    rig = make_rig(ScriptedAnswer("Half", error=ContextOverflowError(1, 1)))
+    rig = make_rig(ScriptedAnswer("Half", error=DeviceFailedError("The GPU failed.")))
     _run_on_selection(rig, qtbot)
     rig.play()
     assert rig.popup.view.isVisible()
@@ -270,6 +270,95 @@ def test_an_action_in_the_focused_popup_works_on_its_text(make_rig: MakeRig, qtb
     rig.controller.run("rewrite", "selection")
     assert "Three short words." in rig.client.submitted[-1].messages[-1].content
     assert rig.desktop.sent == ["copy"]
+
+
+LONG = "".join(f"Paragraph {number} has exactly ten words in all of it.\n\n" for number in range(200))
+"""2,000 tokens of the scripted engine, which counts words."""
+
+
+def _run_on_long_text(rig: Rig, action: str) -> None:
+    rig.client.context_tokens = 1000
+    rig.client.load("fake")
+    rig.play()
+    rig.controller.run_text(action, LONG)
+
+
+def test_a_long_text_is_done_in_parts_with_progress_and_coverage(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(*(ScriptedAnswer(f"Point {number}.") for number in range(20)))
+    _run_on_long_text(rig, "summarize")
+    seen = []
+    while rig.client.step():
+        rig.settle()
+        seen.append((rig.popup.view.placeholderText(), rig.popup.progress.value()))
+    parts = len(rig.client.submitted) - 1
+    assert parts > 2
+    texts = [text for text, _ in seen]
+    assert f"Part 2 of {parts}" in texts
+    assert "Putting the answers together" in texts
+    assert any(0 < share < 1000 for _, share in seen)
+    assert rig.answer_text() == f"Point {parts}."
+    assert f"all 2,000 tokens in {parts} parts" in rig.popup.small_print.full_text
+    assert rig.popup.state is PopupState.FINISHED
+
+
+def test_a_long_translation_streams_its_parts(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(*(ScriptedAnswer(f"Part{number} ", "end.") for number in range(40)))
+    _run_on_long_text(rig, "translate")
+    while "Part2" not in rig.answer_text():
+        assert rig.client.step()
+        rig.settle()
+    assert rig.popup.state is PopupState.STREAMING
+    assert "Part 3 of" in rig.popup.small_print.full_text
+    rig.play()
+    parts = len(rig.client.submitted)
+    assert rig.answer_text().strip().split("\n\n") == [f"Part{number} end." for number in range(parts)]
+
+
+def test_stop_in_a_long_text_keeps_what_is_done_and_try_again_goes_on(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(*(ScriptedAnswer(f"Part{number} ", "end.") for number in range(40)))
+    _run_on_long_text(rig, "translate")
+    while "Part1" not in rig.answer_text():
+        assert rig.client.step()
+        rig.settle()
+    rig.popup.stop_button.click()
+    rig.play()
+    assert rig.popup.state is PopupState.FINISHED
+    assert "Stopped" in rig.popup.small_print.full_text
+    assert "1 of " in rig.popup.small_print.full_text
+    assert rig.answer_text() == "Part0 end.\n\nPart1"
+    rig.popup.retry_button.click()
+    rig.settle()
+    assert rig.answer_text().strip() == "Part0 end."
+    rig.play()
+    assert rig.answer_text().startswith("Part0 end.\n\nPart2 end.\n\nPart3")
+
+
+def test_an_error_in_a_long_text_says_what_is_kept(make_rig: MakeRig, qtbot: QtBot):
+    failing = ScriptedAnswer(error=DeviceFailedError("The GPU failed."))
+    rig = make_rig(ScriptedAnswer("Zero."), failing, *(ScriptedAnswer(f"{number}.") for number in range(1, 40)))
+    _run_on_long_text(rig, "translate")
+    rig.play()
+    assert rig.popup.state is PopupState.NOTICE
+    assert "are done and kept" in rig.popup.notice.shown.text
+    assert rig.answer_text().strip() == "Zero."
+    rig.popup.retry_button.click()
+    rig.play()
+    assert rig.answer_text().startswith("Zero.\n\n1.\n\n2.")
+    assert rig.popup.state is PopupState.FINISHED
+
+
+def test_another_action_ends_a_long_one(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(*(ScriptedAnswer(f"Part{number}.") for number in range(40)))
+    _run_on_long_text(rig, "translate")
+    while not rig.answer_text():
+        assert rig.client.step()
+        rig.settle()
+    under_way = rig.client.submitted[-1].request_id
+    rig.controller.run_text("rewrite", "Short.")
+    assert under_way in rig.client.cancelled
+    rig.play()
+    assert rig.answer_text().startswith("Part")
+    assert "\n\n" not in rig.answer_text().strip()
 
 
 def test_busy_is_told_once_for_each_request(make_rig: MakeRig, qtbot: QtBot):
