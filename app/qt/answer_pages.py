@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QFont, QGuiApplication
@@ -14,11 +15,17 @@ from app.qt.diff_view import DiffView
 from app.qt.page_bar import Page, PageBar
 from app.qt.stream_view import StreamView
 from app.qt.theme import SPACE_S, colors_of
+from app.qt.todo_view import TodoView
 from app.text_checks import Loss
 from app.translation import Translator
 
 # Longer texts are looked through on a thread of their own; shorter ones take a few milliseconds.
 THREAD_CHARS = 12_000
+_PAGES = {
+    "text": (Page.RESULT, Page.SOURCE),
+    "changes": (Page.CHANGES, Page.RESULT, Page.SOURCE),
+    "todos": (Page.TODOS, Page.SOURCE),
+}
 
 
 class AnswerPages(QWidget):
@@ -48,10 +55,11 @@ class AnswerPages(QWidget):
         self._serial = 0
         self.bar = PageBar(translator)
         self.result_view, self.source_view = StreamView(), StreamView()
-        self.diff_view = DiffView(translator)
+        self.diff_view, self.todo_view = DiffView(translator), TodoView(translator)
         self._views: dict[Page, QWidget] = {
             Page.RESULT: self.result_view,
             Page.CHANGES: self.diff_view,
+            Page.TODOS: self.todo_view,
             Page.SOURCE: self.source_view,
         }
         self._stack = QStackedWidget()
@@ -73,6 +81,10 @@ class AnswerPages(QWidget):
         self._review_done.connect(self._on_review)
         for view in self.text_views:
             view.copy_all_requested.connect(self.copy_all_requested)
+        self.todo_view.copy_all_requested.connect(self.copy_all_requested)
+        self.bar.export_button.setMenu(self.todo_view.menu)
+        self.todo_view.ticks_changed.connect(self._show_todo_count)
+        self.todo_view.room_wanted.connect(self.page_changed)
         self.bar.page_chosen.connect(self.show_page)
         self.bar.step_requested.connect(self._step)
         self.bar.toggle_requested.connect(self.diff_view.toggle_current)
@@ -89,21 +101,35 @@ class AnswerPages(QWidget):
         self.result_view.clear_text()
         self.diff_view.show_changes("", ())
         self.source_view.set_text(subject.source)
-        has_changes = subject.output == "changes"
-        self.bar.set_pages((*((Page.CHANGES,) if has_changes else ()), Page.RESULT, Page.SOURCE))
+        self.todo_view.begin(subject.source)
+        self.bar.set_pages(_PAGES[subject.output])
         self.bar.set_enabled(Page.CHANGES, False)
         self.bar.set_changes("", False, False)
-        self.bar.setVisible(has_changes)
-        self.show_page(Page.RESULT)
+        self.bar.setVisible(subject.output != "text")
+        self.show_page(_PAGES[subject.output][0] if subject.output == "todos" else Page.RESULT)
 
     def append(self, text: str) -> None:
         """Adds text of the answer."""
+        is_first = not self._answer
         self._answer.append(text)
-        self.result_view.append_text(text)
+        if self._subject.output != "todos":
+            self.result_view.append_text(text)
+            return
+        if is_first and not text.lstrip().startswith(("[", "{")):
+            # An action or an engine that knows nothing of the form of to-dos: its answer is shown as it is.
+            self._subject = replace(self._subject, output="text")
+            self.show_page(Page.RESULT)
+            self.result_view.append_text(text)
+            return
+        self.todo_view.append(text)
+        self._show_todo_count()
 
     def finish(self, is_complete: bool) -> None:
         """The answer has ended: looks it through and, soon, reports `reviewed`; one that was cut off is left alone."""
         answer, subject, serial = "".join(self._answer), self._subject, self._serial
+        if subject.output == "todos":
+            self.todo_view.show_words("" if self.todo_view.todos else self._tr("No to-dos found"))
+            self._show_todo_count()
         if not answer.strip() or not is_complete:
             return
         if len(answer) + len(subject.source) <= THREAD_CHARS:
@@ -143,6 +169,8 @@ class AnswerPages(QWidget):
 
     def result(self) -> str:
         """The text that Copy and Replace use: with the changes that are accepted, without what was left out."""
+        if self._subject.output == "todos":
+            return self.todo_view.markdown()
         if self._review is None or self._shows_all:
             return "".join(self._answer)
         return self.diff_view.result() if self.diff_view.changes else self._review.text
@@ -213,12 +241,13 @@ class AnswerPages(QWidget):
     def text_height(self) -> int:
         """Height of the text that is shown, in pixels."""
         view = self.current_view
-        return view.text_height() if isinstance(view, StreamView) else view.sizeHint().height()
+        return view.text_height() if isinstance(view, StreamView) else self.todo_view.content_height()
 
     def set_text_font(self, font: QFont) -> None:
         """The font of all texts."""
         for view in self.text_views:
             view.setFont(font)
+        self.todo_view.set_text_font(font)
 
     def apply_theme(self) -> None:
         """Follows the desktop between light and dark."""
@@ -239,6 +268,11 @@ class AnswerPages(QWidget):
 
     def _toggle_all(self) -> None:
         self.diff_view.accept_all(len(self.diff_view.accepted) < len(self.diff_view.changes))
+
+    def _show_todo_count(self) -> None:
+        count, left = len(self.todo_view.todos), len(self.todo_view.open_todos())
+        text = self._tr("{left} of {count} open", left=left, count=count) if count else ""
+        self.bar.set_todos(text, bool(count))
 
     def _on_choice(self) -> None:
         tr, view = self._tr, self.diff_view

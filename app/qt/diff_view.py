@@ -81,6 +81,7 @@ class DiffView(StreamView):
         self._is_following = False
         self._pieces = self._pieces_of(source, changes)
         self._write_some()
+        self._to_start()
         self.choice_changed.emit()
 
     def result(self) -> str:

@@ -77,6 +77,16 @@ class PageBar(QWidget):
         self.all_button = self._button(tr("Use all changes, or none"), "Shift+F9", self.all_requested.emit)
         for button in self.change_buttons:
             layout.addWidget(button)
+        self.export_button = QToolButton()
+        self.export_button.setText(tr("Copy as") + " ▾")
+        self.export_button.setAccessibleName(tr("Copy as"))
+        self.export_button.setToolTip(tr("Copy or save what is not ticked ({keys})", keys="Ctrl+E"))
+        self.export_button.setProperty("role", "tab")
+        self.export_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.export_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.export_button.hide()
+        QShortcut(QKeySequence("Ctrl+E"), self).activated.connect(self.export_button.click)
+        layout.addWidget(self.export_button)
         for number, page in enumerate(names):
             self._add_key(f"Ctrl+{number + 1}", page)
 
@@ -104,7 +114,7 @@ class PageBar(QWidget):
         """Which pages there are."""
         for page, tab in self.tabs.items():
             tab.setVisible(page in pages)
-        for button in self.change_buttons:
+        for button in (*self.change_buttons, self.export_button):
             button.hide()
 
     def set_enabled(self, page: Page, is_enabled: bool) -> None:
@@ -121,6 +131,11 @@ class PageBar(QWidget):
         for button in self.change_buttons:
             button.setVisible(can_step)
         self.toggle_button.setEnabled(can_toggle)
+
+    def set_todos(self, text: str, can_export: bool) -> None:
+        """Says how many to-dos are open, and offers them in other forms where there are any."""
+        self.count_label.set_full_text(text)
+        self.export_button.setVisible(can_export)
 
     def apply_colors(self, colors: Colors) -> None:
         """Draws the icons in the colours of the window."""

@@ -135,6 +135,7 @@ class Popup(FramelessWindow):
             *self.pages.views,
             *bar.tabs.values(),
             *bar.change_buttons,
+            bar.export_button,
             self.notice.button,
             self.check_bar,
             *self.footer.buttons,
@@ -153,6 +154,8 @@ class Popup(FramelessWindow):
         self.notice.accepted.connect(self.notice_accepted)
         self.pages.reviewed.connect(self._on_reviewed)
         self.pages.page_changed.connect(self._make_room_for_text)
+        self.pages.todo_view.copy_text_requested.connect(self.copy_text_requested)
+        self.pages.todo_view.save_failed.connect(self._show_save_failure)
         self.check_bar.loss_chosen.connect(self.pages.show_loss)
         self.check_bar.show_all_requested.connect(self._show_all)
         for keys, target in (
@@ -235,7 +238,7 @@ class Popup(FramelessWindow):
         self.pages.finish(is_complete)
         self._make_room_for_text()
         if QAccessible.isActive():
-            event = QAccessibleAnnouncementEvent(self.view, self.view.toPlainText())
+            event = QAccessibleAnnouncementEvent(self.pages.current_view, self.pages.result())
             QAccessible.updateAccessibility(event)
 
     def result_text(self) -> str:
@@ -299,6 +302,9 @@ class Popup(FramelessWindow):
         left_out = f"{review.payload.before} {review.payload.after}"
         self.check_bar.show_losses(review.losses, "" if review.payload.is_whole else left_out)
         self._make_room_for_text()
+
+    def _show_save_failure(self, reason: str) -> None:
+        self.show_notice(Notice(self._tr("The file was not saved"), reason, is_error=True))
 
     def _show_all(self) -> None:
         self.pages.show_all()

@@ -111,6 +111,11 @@ class StreamView(QTextEdit):
         self.clear_text()
         self._is_following = False
         self.append_text(text)
+        self._to_start()
+
+    def _to_start(self) -> None:
+        """The cursor of an empty text moves with what is written behind it, and a resize scrolls to the cursor."""
+        self.setTextCursor(QTextCursor(self.document()))
         self.verticalScrollBar().setValue(0)
 
     def mark(self, start: int, end: int) -> None:

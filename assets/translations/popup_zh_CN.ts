@@ -123,5 +123,49 @@
         <source>Part {part} of {parts}</source>
         <translation>第 {part} 部分，共 {parts} 部分</translation>
     </message>
+    <message>
+        <source>Copy as</source>
+        <translation>复制为</translation>
+    </message>
+    <message>
+        <source>Copy or save what is not ticked ({keys})</source>
+        <translation>复制或保存未勾选的事项（{keys}）</translation>
+    </message>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>复制为 Markdown</translation>
+    </message>
+    <message>
+        <source>Copy as JSON</source>
+        <translation>复制为 JSON</translation>
+    </message>
+    <message>
+        <source>Copy as calendar entries (.ics)</source>
+        <translation>复制为日历条目（.ics）</translation>
+    </message>
+    <message>
+        <source>Save as a calendar file (.ics)…</source>
+        <translation>保存为日历文件（.ics）…</translation>
+    </message>
+    <message>
+        <source>Save the to-dos</source>
+        <translation>保存待办事项</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written: {reason}</source>
+        <translation>无法写入 {path}：{reason}</translation>
+    </message>
+    <message>
+        <source>The file was not saved</source>
+        <translation>文件未保存</translation>
+    </message>
+    <message>
+        <source>No to-dos found</source>
+        <translation>没有找到待办事项</translation>
+    </message>
+    <message>
+        <source>{left} of {count} open</source>
+        <translation>{left} / {count} 项未完成</translation>
+    </message>
 </context>
 </TS>
