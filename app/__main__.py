@@ -20,7 +20,9 @@ from PySide6.QtWidgets import QApplication
 
 from app import engine_setup
 from app.actions import ActionRegistry
+from app.content_free_log import ContentFreeFormatter
 from app.desktop_entry import APP_ID
+from app.diagnostics import EVENT_LOG
 from app.engine_client import EngineClient
 from app.instance import AlreadyRunningError, InstanceError, InstanceServer, Message, send_to_running
 from app.paths import log_dir, settings_file
@@ -70,17 +72,25 @@ def has_display(environment: Mapping[str, str], platform: str = sys.platform) ->
 
 
 def set_up_log() -> None:
-    """Warnings and errors go to a small file; prompts, selections and answers never get there."""
+    """Warnings and errors go to a small file; prompts, selections and answers never get there.
+
+    A second one, for the diagnostics bundle, leaves out every value, such as the path in an error.
+    """
     try:
         log_dir().mkdir(parents=True, exist_ok=True)
         handler: logging.Handler = RotatingFileHandler(
             log_dir() / "deskinfer.log", maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8"
         )
+        events: logging.Handler = RotatingFileHandler(
+            log_dir() / EVENT_LOG, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8"
+        )
     except OSError:
-        handler = logging.StreamHandler()
+        handler, events = logging.StreamHandler(), logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    events.setFormatter(ContentFreeFormatter())
     root = logging.getLogger()
     root.addHandler(handler)
+    root.addHandler(events)
     root.setLevel(logging.INFO)
 
 

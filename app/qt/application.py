@@ -29,6 +29,7 @@ from app.qt.bridge import Bridge
 from app.qt.clipboard import QtClipboard
 from app.qt.command_list import action_group, commands_of
 from app.qt.controller import AnswerController
+from app.qt.diagnostics_desk import DiagnosticsDesk
 from app.qt.engine_settings import EngineSettings
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
@@ -146,6 +147,16 @@ class Application(QObject):
         self._tell_problems()
         self.history.tell_problem()
         AfterAnswer(self._settings, self.controller, self.popup, session.desktop, self)
+        DiagnosticsDesk(
+            self._settings,
+            self._actions,
+            self._translator,
+            self._client,
+            self._bridge,
+            self.settings_owner,
+            session.kind,
+            self.tray.is_available,
+        )
         self.settings_owner.offer_clearing(self.history.ask_to_clear)
         languages = self._languages()
         if needs_identifier((languages.first, languages.second)):
@@ -167,7 +178,9 @@ class Application(QObject):
         self._watch.changed.connect(self._on_files_changed)
         self.settings_owner.file_requested.connect(self.open_settings_file)
         self.settings_owner.restart_requested.connect(self.restart)
-        self.settings_owner.pause_requested.connect(self._on_hotkeys_paused)
+        self.settings_owner.pause_requested.connect(
+            lambda is_paused: self.hotkeys.release_all() if is_paused else self._bind_hotkeys()
+        )
         self.settings_owner.retry_requested.connect(self._bind_hotkeys)
         self._settings.listen("", self._on_setting)
 
@@ -360,13 +373,6 @@ class Application(QObject):
     def _on_hotkey(self, command_id: str) -> None:
         if not self.settings_owner.take_hotkey(command_id):
             self._commands.run(command_id)
-
-    def _on_hotkeys_paused(self, is_paused: bool) -> None:
-        """While a combination is pressed in, it must reach the field that waits for it."""
-        if is_paused:
-            self.hotkeys.release_all()
-        else:
-            self._bind_hotkeys()
 
     def _bind_hotkeys(self) -> None:
         if self._session is None or self._is_ending:

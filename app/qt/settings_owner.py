@@ -180,6 +180,10 @@ class SettingsOwner(QObject):
         if self.dialog is not None:
             self._show_hotkeys()
 
+    def hotkey_states(self) -> dict[str, str]:
+        """The state of each hotkey, by the key of its setting."""
+        return {self._keys.get(each.command_id, each.command_id): each.state.value for each in self._statuses}
+
     def take_hotkey(self, command_id: str) -> bool:
         """Shows that a hotkey has arrived while its page is in front; False where it is to run its command."""
         dialog = self.dialog

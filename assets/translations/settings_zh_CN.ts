@@ -311,5 +311,49 @@
         <source>No keys are sent to this program, as your settings say; copy the answer instead.</source>
         <translation>按您的设置，不向此程序发送按键；请改为复制回答。</translation>
     </message>
+    <message>
+        <source>This is all that the bundle holds: no text of yours, no names of files, no keys. It stays on this computer until you pass it on yourself.</source>
+        <translation>诊断包的全部内容如下：不含您的任何文字、文件名或密钥。在您自行转交之前，它只留在本机。</translation>
+    </message>
+    <message>
+        <source>Files of the bundle</source>
+        <translation>诊断包中的文件</translation>
+    </message>
+    <message>
+        <source>Content of the file</source>
+        <translation>文件内容</translation>
+    </message>
+    <message>
+        <source>Collecting…</source>
+        <translation>正在收集…</translation>
+    </message>
+    <message>
+        <source>Save…</source>
+        <translation>保存…</translation>
+    </message>
+    <message>
+        <source>Save the bundle</source>
+        <translation>保存诊断包</translation>
+    </message>
+    <message>
+        <source>It cannot be saved there: {reason}. Choose another folder.</source>
+        <translation>无法保存到该位置：{reason}。请选择其他文件夹。</translation>
+    </message>
+    <message>
+        <source>Saved: {file}</source>
+        <translation>已保存：{file}</translation>
+    </message>
+    <message>
+        <source>Diagnostics bundle</source>
+        <translation>诊断包</translation>
+    </message>
+    <message>
+        <source>Versions, hardware, settings without texts, states and timings, for a report of a fault. It holds no text of yours, and you see all of it before it is saved.</source>
+        <translation>用于报告故障：版本、硬件、不含文字的设置、状态和耗时。其中没有您的任何文字，保存前您可以查看全部内容。</translation>
+    </message>
+    <message>
+        <source>Look at it…</source>
+        <translation>查看…</translation>
+    </message>
 </context>
 </TS>
