@@ -24,14 +24,21 @@ class AfterAnswer(QObject):
         popup: Popup,
         desktop: Desktop,
         parent: QObject | None = None,
+        only_copies: bool = False,
     ) -> None:
+        """Waits for answers.
+
+        Args:
+            only_copies: nothing can be pasted into other programs here, so every answer is put on the clipboard.
+        """
         super().__init__(parent)
         self._settings, self._controller, self._desktop = settings, controller, desktop
+        self._only_copies = only_copies
         popup.pages.reviewed.connect(self._on_reviewed)
 
     def _on_reviewed(self, review: Review) -> None:
         after = self._settings.text(AFTER_SETTING)
-        if after == "copy":
+        if after == "copy" or self._only_copies:
             self._controller.copy()
         elif after == "replace" and self._is_safe(self._controller.job, review):
             self._controller.replace()

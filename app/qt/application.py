@@ -22,6 +22,7 @@ from app.commands import Source
 from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
 from app.engine_setup import engine_options as options_of
+from app.focus_capture import FocusCapture
 from app.language import Languages, needs_identifier, preload
 from app.memory_reading import MemoryReader
 from app.qt.after_answer import AfterAnswer
@@ -134,6 +135,7 @@ class Application(QObject):
             bridge=self._bridge,
             translator=self._translator,
             show_popup=self._show_popup,
+            focus_capture=FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
         )
         self.hotkeys = hotkeys_of(session, self._bridge, self._bind_hotkeys)
         self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
@@ -146,7 +148,7 @@ class Application(QObject):
         self._bind_hotkeys()
         self._tell_problems()
         self.history.tell_problem()
-        AfterAnswer(self._settings, self.controller, self.popup, session.desktop, self)
+        AfterAnswer(self._settings, self.controller, self.popup, session.desktop, self, session.portal is not None)
         DiagnosticsDesk(
             self._settings,
             self._actions,

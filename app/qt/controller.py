@@ -20,7 +20,6 @@ from app.capture import (
     CaptureResult,
     ClipboardEmpty,
     NothingSelected,
-    Secret,
     Selected,
     SelectionCapture,
     capture_clipboard,
@@ -28,6 +27,7 @@ from app.capture import (
 from app.commands import Source
 from app.desktop import Desktop
 from app.engine_client import EngineClient
+from app.focus_capture import FocusCapture
 from app.language import Languages
 from app.paste_back import PasteBack, PasteResult
 from app.qt.answer_text import details, language_pair, load_progress, part_progress, prefill_progress, small_print
@@ -85,13 +85,19 @@ class AnswerController(QObject):
         bridge: Bridge,
         translator: Translator,
         show_popup: Callable[[], None],
+        focus_capture: FocusCapture | None = None,
     ) -> None:
+        """Connects itself with popup and bridge.
+
+        Args:
+            focus_capture: reads the text where no program may look at another's windows, None elsewhere.
+        """
         super().__init__()
         self._client, self._actions, self._languages = client, actions, languages
         self._desktop, self._clipboard = desktop, clipboard
         self._popup, self._bridge, self._translator = popup, bridge, translator
         self._show_popup = show_popup
-        self._capture = SelectionCapture(desktop, clipboard)
+        self._capture: SelectionCapture | FocusCapture = focus_capture or SelectionCapture(desktop, clipboard)
         self._paste_back = PasteBack(desktop, clipboard)
         self._action: Action | None = None
         self._job: Job | None = None
@@ -123,16 +129,26 @@ class AnswerController(QObject):
         action = self._actions.get(action_id)
         if self._is_repeat(action_id, source) or self._capture.is_busy:
             return
-        if source == "clipboard":
+        if isinstance(self._capture, FocusCapture) and not self._is_about_popup(source):
+            self._begin(action)
+            self._capture.start(time.monotonic(), source)
+            self._poll_timer.start()
+            self._show_popup()
+            self._popup.take_focus()
+        elif source == "clipboard":
             self._begin(action)
             self._on_clipboard_text(capture_clipboard(self._desktop, self._clipboard))
-        elif self._popup.isActiveWindow() and self._job is not None:
+        elif self._is_about_popup(source) and self._job is not None:
             self._run_on_popup(action, self._job)
         else:
             self._begin(action)
             self._capture.start(time.monotonic())
             self._poll_timer.start()
             self._show_popup()
+
+    def _is_about_popup(self, source: Source) -> bool:
+        """Whether the popup has the keyboard, so that its own text is meant."""
+        return source == "selection" and self._popup.isActiveWindow() and self._job is not None
 
     def _is_repeat(self, action_id: str, source: Source) -> bool:
         """Whether the same press came a moment ago. Notes the press."""
@@ -264,7 +280,7 @@ class AnswerController(QObject):
         if not self._capture.needs_poll and not self._paste_back.is_busy:
             self._poll_timer.stop()
         if captured is not None:
-            self._on_captured(captured)
+            self._on_clipboard_text(captured)
         if pasted is not None:
             self._on_pasted(pasted)
 
@@ -276,7 +292,7 @@ class AnswerController(QObject):
         self._offer = result.offer if isinstance(result, NothingSelected) else None
         self._show(capture_notice(result, self._clipboard.is_secret(), self._translator))
 
-    def _on_clipboard_text(self, result: Selected | Secret | ClipboardEmpty) -> None:
+    def _on_clipboard_text(self, result: CaptureResult | ClipboardEmpty) -> None:
         if isinstance(result, ClipboardEmpty):
             self._show(clipboard_empty_notice(self._translator))
         else:
