@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.qt.theme import SPACE_M, SPACE_S, scaled
@@ -72,6 +72,7 @@ class NoticePanel(QWidget):
         quote_layout.addWidget(self._quote)
         self.button = QPushButton()
         self.button.setProperty("role", "primary")
+        self.button.setAutoDefault(True)  # Return presses it
         self.button.clicked.connect(self.accepted)
         buttons = QHBoxLayout()
         buttons.addWidget(self.button)
@@ -99,3 +100,9 @@ class NoticePanel(QWidget):
         self.button.setVisible(bool(notice.button))
         self.setAccessibleName(notice.heading)
         self.setAccessibleDescription(notice.text)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Where the window has the keyboard already, the button gets it."""
+        super().showEvent(event)
+        if self.window().isActiveWindow() and self.button.text():
+            self.button.setFocus(Qt.FocusReason.OtherFocusReason)
