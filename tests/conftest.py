@@ -8,9 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 import pytest
+
+if TYPE_CHECKING:
+    from tests.nvml_stub.library import NvmlStub
 
 # Before anything imports Qt. The end-to-end tests start programs of their own, with an environment of their own.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -75,3 +79,26 @@ def no_leaked_thread() -> Iterator[None]:
 def project_root() -> Path:
     """The folder of pyproject.toml."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stub of NVIDIA's management library, alone in its folder."""
+    if sys.platform != "linux":
+        pytest.skip("the stub is built for Linux")
+    from tests.nvml_stub.library import build
+
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def nvml_stub(nvml_library: Path, monkeypatch: pytest.MonkeyPatch) -> NvmlStub:
+    """The stub behind nvidia-ml-py, in the place of the real library."""
+    import pynvml
+
+    from tests.nvml_stub.library import NvmlStub
+
+    stub = NvmlStub(nvml_library)
+    monkeypatch.setattr(pynvml, "nvmlLib", stub.library)
+    monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+    return stub

@@ -57,6 +57,7 @@ class MemoryKeeper(QObject):
         self._stop_listening = settings.listen("model", self._on_setting)
         # The caret has moved in some field of ours: the user types, and will soon want an answer.
         QGuiApplication.inputMethod().cursorRectangleChanged.connect(self.note_use)
+        self.note_use()
         self._take_settings()
 
     def free_now(self) -> None:

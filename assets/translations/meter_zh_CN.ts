@@ -101,7 +101,7 @@
     </message>
     <message>
         <source>{size} {place} are free again. The next action loads the model anew.</source>
-        <translation>已释放 {size} {place}。下次操作时会重新加载模型。</translation>
+        <translation>已释放 {place} {size}。下次操作时会重新加载模型。</translation>
     </message>
     <message>
         <source>{freed} The answer that was being written has ended.</source>
@@ -110,6 +110,10 @@
     <message>
         <source>The model has left the memory</source>
         <translation>模型已移出内存</translation>
+    </message>
+    <message>
+        <source>{size} {place}</source>
+        <translation>{place} {size}</translation>
     </message>
 </context>
 </TS>

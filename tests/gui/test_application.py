@@ -18,6 +18,7 @@ from app.setting_registry import setting_registry
 from app.settings import Settings
 from app.translation import Translator, UserText
 from inference.errors import OutOfMemoryError
+from inference.request import EngineReading, ModelState
 from tests.gui.rig import FakeGrabber
 
 pytestmark = pytest.mark.gui
@@ -223,3 +224,19 @@ def test_closing_gives_everything_back_and_may_happen_twice(running: RunningApp,
     assert running.session.desktop.is_closed
     assert running.client.cancelled == [running.client.submitted[0].request_id]
     assert not running.app.popup.isVisible()
+
+
+def test_the_memory_is_freed_while_an_answer_is_written(running: RunningApp, monkeypatch: pytest.MonkeyPatch):
+    running.start()
+    running.play()
+    running.app.controller.run_text("summarize", "text")
+    reading = EngineReading(state=ModelState.READY, backend="cpu", weight_bytes=3 << 29, running=1)
+    monkeypatch.setattr(running.client, "reading", lambda: reading)
+    running.app._commands.run("model.unload")
+    running.play()
+    assert running.client.cancelled == [running.client.submitted[0].request_id]
+    assert running.app.popup.state is PopupState.FINISHED
+    message = running.app.window.message.text()
+    assert "1.50 GiB of main memory are free again" in message
+    assert "The answer that was being written has ended." in message
+    assert running.app.window.state_line.text() == "No model is loaded; the next action loads one"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from app.memory_reading import MemoryReader
 from app.qt.memory_feed import MemoryFeed
 from app.qt.vram_meter import VramMeter
 from app.translation import Translator, UserText
+from app.vram import GpuWatch
+from inference.request import EngineReading, ModelState
 from tests.gui.conftest import ScriptedSource
+from tests.nvml_stub.library import GPU_IS_LOST, NvmlStub
 
 pytestmark = pytest.mark.gui
 
@@ -82,3 +87,39 @@ def test_the_picture_shows_the_shares(qtbot: QtBot, memory_feed: MemoryFeed, mem
     y, width = picture.height() // 2, picture.width()
     ours, driver, others, free = (picture.pixelColor(int(width * at), y) for at in (0.1, 0.28, 0.4, 0.8))
     assert len({color.name() for color in (ours, driver, others, free)}) == 4
+
+
+def test_no_call_reaches_the_driver_while_the_gpu_sleeps_or_nobody_looks(
+    qtbot: QtBot, tmp_path: Path, nvml_stub: NvmlStub, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.qt.memory_feed.VISIBLE_INTERVAL_S", 0.01)
+    monkeypatch.setattr("app.vram.RETRY_S", 0.05)
+    power = tmp_path / "0000:01:00.0" / "power" / "runtime_status"
+    power.parent.mkdir(parents=True)
+    (power.parent.parent / "vendor").write_text("0x10de\n")
+    (power.parent.parent / "class").write_text("0x030000\n")
+    power.write_text("active\n")
+    engine = EngineReading(state=ModelState.READY, backend="cuda", weight_bytes=1 << 29)
+    feed = MemoryFeed(MemoryReader(lambda: engine, GpuWatch(tmp_path)))
+    meter = VramMeter(feed, Translator("en"))
+    qtbot.addWidget(meter)
+    assert nvml_stub.calls == 0
+    meter.show()
+    qtbot.waitUntil(lambda: "DeskInfer 512 MiB, Others 512 MiB" in meter.accessibleDescription())
+    nvml_stub.fail("nvmlDeviceGetMemoryInfo", GPU_IS_LOST)
+    qtbot.waitUntil(lambda: "GPU is lost" in meter.accessibleDescription())
+    power.write_text("suspended\n")
+    qtbot.waitUntil(lambda: "is asleep" in meter.accessibleDescription())
+    calls = nvml_stub.calls
+    with qtbot.waitSignals([feed.changed] * 3):
+        pass
+    assert (nvml_stub.calls, nvml_stub.sessions) == (calls, 0)
+    nvml_stub.fail("", 0)
+    power.write_text("active\n")
+    qtbot.waitUntil(lambda: "Others 512 MiB" in meter.accessibleDescription())
+    meter.hide()  # the model is resident still, but nobody looks
+    qtbot.waitUntil(lambda: nvml_stub.sessions == 0)
+    calls = nvml_stub.calls
+    qtbot.wait(50)
+    assert nvml_stub.calls == calls
+    feed.close()
