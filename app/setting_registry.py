@@ -318,7 +318,18 @@ def _hotkey_settings(actions: Iterable[Action]) -> list[Setting]:
         },
         check=_hotkey,
     )
-    return [*on_selection, *on_clipboard, to_popup]
+    to_chat = Setting(
+        key="hotkey.chat",
+        kind="hotkey",
+        default="",
+        title={"en": "Open the chat", "zh": "打开聊天窗口"},
+        help={
+            "en": "Opens the chat, or brings it to the front. Empty: none.",
+            "zh": "打开聊天窗口，或将其置于最前。留空则不设。",
+        },
+        check=_hotkey,
+    )
+    return [*on_selection, *on_clipboard, to_popup, to_chat]
 
 
 def _hotkey(text: str) -> str:

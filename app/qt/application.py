@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +26,7 @@ from app.language import Languages, needs_identifier, preload
 from app.memory_reading import MemoryReader
 from app.qt.after_answer import AfterAnswer
 from app.qt.bridge import Bridge
+from app.qt.chat_binding import ChatBinding
 from app.qt.clipboard import QtClipboard
 from app.qt.command_list import action_group, commands_of
 from app.qt.controller import AnswerController
@@ -52,8 +52,6 @@ from app.settings_template import settings_template
 from app.translation import Translator, UserText, system_locale
 from inference.engine.options import EngineOptions
 from inference.request import ModelEvent, ModelState
-
-_log = logging.getLogger(__name__)
 
 # Panels may start after us; a window that flashes up at every login would be worse than one that comes a moment later.
 TRAY_GRACE_MS = 800
@@ -136,6 +134,9 @@ class Application(QObject):
             translator=self._translator,
             show_popup=self._show_popup,
             focus_capture=FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
+        )
+        self.chat = ChatBinding(
+            self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate
         )
         self.hotkeys = hotkeys_of(session, self._bridge, self._bind_hotkeys)
         self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
@@ -257,10 +258,8 @@ class Application(QObject):
         if self._session is not None:
             self.popup.hide()
             self.window.hide()
-            self.memory_feed.close()
-            self.keeper.close()
-            self.settings_owner.close()
-            self.controller.close()
+            for part in (self.memory_feed, self.keeper, self.settings_owner, self.controller, self.chat):
+                part.close()
             self.clipboard.close()
             self.history.close()
             self._session.grabber.close()

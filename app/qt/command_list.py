@@ -10,10 +10,24 @@ from app.commands import Command, CommandRegistry, Source, action_commands
 from app.translation import Translator
 
 POPUP_HOTKEY_SETTING = "hotkey.popup"
+CHAT_HOTKEY_SETTING = "hotkey.chat"
+
+
+class Opener(Protocol):
+    """A window that may not have been made yet."""
+
+    def open(self) -> None:
+        """Shows it, or brings it to the front."""
+        ...
 
 
 class Host(Protocol):
     """What the commands do. UI thread only."""
+
+    @property
+    def chat(self) -> Opener:
+        """The chat."""
+        ...
 
     def run_action(self, action_id: str, source: Source) -> None:
         """Runs an action and shows its answer."""
@@ -59,6 +73,7 @@ def commands_of(host: Host, actions: ActionRegistry, translator: Translator) -> 
         [
             *action_group(host.run_action, actions, translator),
             Command("popup.focus", tr("Go to the answer"), host.focus_popup, POPUP_HOTKEY_SETTING, in_tray=False),
+            Command("chat.open", tr("Open the chat"), lambda: host.chat.open(), CHAT_HOTKEY_SETTING, group="chat"),
             Command("model.load", tr("Load the model"), host.load_model, group="model"),
             Command("model.unload", tr("Free the memory now"), host.unload_model, group="model"),
             Command("window.open", tr("Open the window"), host.show_window, group="app"),

@@ -24,9 +24,9 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QTextBrowser, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QTextBrowser, QToolButton, QWidget
 
-from app.markdown import QUOTE, MarkdownStream
+from app.markdown import QUOTE, Block, Change, MarkdownStream, Run
 from app.qt.markdown_document import DocumentWriter
 from app.qt.markdown_look import Look
 from app.qt.theme import colors_of, scaled
@@ -107,6 +107,7 @@ class MarkdownView(QTextBrowser):
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.setCursorWidth(0)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self._translator.tr("Answer"))
         for policy in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
             policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -151,6 +152,13 @@ class MarkdownView(QTextBrowser):
         self.clear()
         self.append_markdown(text)
         self.finish()
+
+    def set_plain_text(self, text: str) -> None:
+        """Shows a text as it is; each paragraph takes its own direction."""
+        self.markdown = text
+        self._writer.apply(Change(0, ()))
+        blocks = tuple(Block("paragraph", (Run(part),)) for part in text.split("\n\n"))
+        self._writer.apply(Change(0, blocks))
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
         """Nothing is ever loaded, from no file and no network."""

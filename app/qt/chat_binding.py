@@ -1,0 +1,70 @@
+"""The chat between the application and its window, which is made when it is first wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QWidget
+
+from app.engine_client import EngineClient
+from app.qt.bridge import Bridge
+from app.qt.clipboard import QtClipboard
+from app.qt.history_binding import HistoryBinding
+from app.translation import Translator
+
+if TYPE_CHECKING:
+    from app.qt.chat_window import ChatWindow
+
+
+class ChatBinding:
+    """Opens the chat. UI thread only."""
+
+    def __init__(
+        self,
+        client: EngineClient,
+        bridge: Bridge,
+        history: HistoryBinding,
+        clipboard: QtClipboard,
+        translator: Translator,
+        activate: Callable[[QWidget], None],
+    ) -> None:
+        """Notes what the window will need.
+
+        Args:
+            activate: asks the window manager to give a window the keyboard.
+        """
+        self._client, self._bridge, self._history = client, bridge, history.history
+        self._clipboard, self._translator, self._activate = clipboard, translator, activate
+        self._window: ChatWindow | None = None
+
+    @property
+    def window(self) -> ChatWindow:
+        """The window, made now if there is none."""
+        if self._window is None:
+            # The parsers of Markdown and of code take a tenth of a second to import: not at the start of the app.
+            from app.qt.chat_window import ChatWindow
+
+            self._window = ChatWindow(
+                client=self._client,
+                bridge=self._bridge,
+                history=self._history,
+                clipboard=self._clipboard,
+                translator=self._translator,
+            )
+        return self._window
+
+    def open(self) -> None:
+        """Shows the window, or brings it to the front."""
+        self.window.bring_to_front()
+        self._activate(self.window)
+
+    def continue_answer(self, title: str, source_text: str, answer: str) -> None:
+        """Goes on with an action's answer as a new conversation."""
+        self.window.continue_answer(title, source_text, answer)
+        self._activate(self.window)
+
+    def close(self) -> None:
+        """Keeps what has arrived and hides the window."""
+        if self._window is not None:
+            self._window.shut_down()
