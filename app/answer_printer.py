@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import queue
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import TextIO
 
+from app.action import Action
 from app.engine_client import EngineClient
+from app.language import script_of
+from app.text_task import Coverage, PartEvent, TaskEvent, TextTask
+from app.todos import TodoStream, to_markdown
 from inference.errors import EngineStoppedError, InferenceError
 from inference.request import (
     DoneEvent,
@@ -17,25 +22,43 @@ from inference.request import (
     ModelEvent,
     ModelState,
     PrefillEvent,
-    RequestEvent,
     TokenEvent,
     Usage,
 )
 
-Events = Generator[RequestEvent | ModelEvent, None, None]
+Events = Generator[TaskEvent | ModelEvent, None, None]
+Show = Callable[[str], str]
 
 _CANCEL_WAIT_S = 3.0
 # Short, so that Ctrl+C is seen on systems whose queues cannot be interrupted.
 _POLL_S = 0.1
+_Listener = Callable[[TaskEvent], None]
+
+
+def shown_as(action: Action, text: str) -> Show | None:
+    """How the answer of an action is printed: to-dos come as data, and are shown as a checklist."""
+    if action.output != "todos":
+        return None
+    todos, is_chinese = TodoStream(text), script_of(text) == "han"
+    return lambda answer: to_markdown(todos.push(answer), is_chinese)
 
 
 def engine_events(client: EngineClient, request: GenerationRequest) -> Events:
     """Submits a request and yields its events, and the model's while it waits. Closing the generator cancels it."""
-    events: queue.SimpleQueue[RequestEvent | ModelEvent] = queue.SimpleQueue()
+    return _events(client, partial(client.submit, request), partial(client.cancel, request.request_id))
+
+
+def task_events(client: EngineClient, task: TextTask) -> Events:
+    """The same of a task that uses the client."""
+    return _events(client, task.run, task.cancel)
+
+
+def _events(client: EngineClient, start: Callable[[_Listener], None], cancel: Callable[[], None]) -> Events:
+    events: queue.SimpleQueue[TaskEvent | ModelEvent] = queue.SimpleQueue()
     remove = client.listen(events.put)
     ended = False
     try:
-        client.submit(request, events.put)
+        start(events.put)
         while not ended:
             with contextlib.suppress(queue.Empty):
                 event = events.get(timeout=_POLL_S)
@@ -44,13 +67,13 @@ def engine_events(client: EngineClient, request: GenerationRequest) -> Events:
     finally:
         remove()
         if not ended:
-            _cancel(client, request.request_id, events)
+            _cancel(cancel, events)
 
 
-def _cancel(client: EngineClient, request_id: str, events: queue.SimpleQueue[RequestEvent | ModelEvent]) -> None:
+def _cancel(cancel: Callable[[], None], events: queue.SimpleQueue[TaskEvent | ModelEvent]) -> None:
     """Cancels and waits a moment for the end, so that an engine that is closed next is idle."""
     with contextlib.suppress(EngineStoppedError):
-        client.cancel(request_id)
+        cancel()
     deadline = time.monotonic() + _CANCEL_WAIT_S
     while time.monotonic() < deadline:
         with contextlib.suppress(queue.Empty):
@@ -68,8 +91,11 @@ class AnswerPrinter:
         self._shows_progress = notes.isatty()
         self._has_progress = False
 
-    def print_answer(self, events: Generator[RequestEvent | ModelEvent, None, None]) -> DoneEvent:
+    def print_answer(self, events: Events, show: Show | None = None) -> DoneEvent:
         """Prints the answer that the events carry; it ends with a line break. Closes `events` in every case.
+
+        Args:
+            show: makes what is printed out of a piece of the answer; None prints it as it is.
 
         Raises:
             InferenceError: the request failed, or the events ended without a result.
@@ -81,16 +107,18 @@ class AnswerPrinter:
             try:
                 for event in events:
                     if isinstance(event, TokenEvent):
-                        self._clear_progress()
-                        self._write(event.text)
-                        ends_line = event.text.endswith("\n")
+                        text = event.text if show is None else show(event.text)
+                        if text:
+                            self._clear_progress()
+                            self._write(text)
+                            ends_line = text.endswith("\n")
                     elif isinstance(event, DoneEvent):
                         if not ends_line:
                             self._write("\n")
                         return event
                     elif isinstance(event, FailedEvent):
                         raise event.error
-                    else:
+                    elif ends_line:
                         self._show_progress(event)
             finally:
                 self._clear_progress()
@@ -105,12 +133,27 @@ class AnswerPrinter:
         )
         self._notes.flush()
 
+    def print_coverage(self, coverage: Coverage) -> None:
+        """One line about what of a long text an answer is of."""
+        tokens, parts = f"{'about ' if coverage.estimated else ''}{coverage.tokens:,} tokens", coverage.parts
+        if coverage.is_complete:
+            self._notes.write(f"deskinfer: all {tokens} in {parts} parts.\n")
+        else:
+            self._notes.write(f"deskinfer: {coverage.done_parts} of {parts} parts ({tokens} in all) are done.\n")
+        if coverage.cut_parts:
+            numbers = ", ".join(map(str, coverage.cut_parts))
+            self._notes.write(f"deskinfer: these parts ended at the length limit (--max-new-tokens): {numbers}.\n")
+        self._notes.flush()
+
     def _write(self, text: str) -> None:
         self._out.write(text)
         self._out.flush()
 
-    def _show_progress(self, event: PrefillEvent | ModelEvent) -> None:
-        if isinstance(event, PrefillEvent):
+    def _show_progress(self, event: PrefillEvent | PartEvent | ModelEvent) -> None:
+        if isinstance(event, PartEvent):
+            what = "putting the answers together:" if event.joins else "part"
+            self._progress(f"{what} {event.number} of {event.of} ({event.share:.0%} done)")
+        elif isinstance(event, PrefillEvent):
             self._progress(f"reading {event.done_tokens} of {event.prompt_tokens} tokens")
         elif event.state is ModelState.LOADING:
             self._progress(f"loading {event.model} {event.progress:4.0%}")

@@ -1,19 +1,26 @@
-"""`deskinfer ask`: a text, a request, and its answer from the running app or from an engine of our own."""
+"""`deskinfer ask`: a text, a request or an action on it, and the answer of the running app or of our own engine."""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from app.action import Action
 from app.actions import ActionRegistry
-from app.answer_printer import AnswerPrinter, engine_events
+from app.answer_printer import AnswerPrinter, Events, Show, engine_events, shown_as, task_events
 from app.ask_channel import ask_running
+from app.engine_client import EngineClient
 from app.engine_setup import EngineChoice, load_settings, open_worker, user_languages
 from app.instance import InstanceError
+from app.language import Languages
+from app.running_app import RunningApp, app_events
 from app.terminal_errors import UsageError
-from inference.request import GenerationRequest, Message, Priority, SamplingParams
+from app.text_task import TextEngine, TextTask
+from inference.errors import InferenceError
+from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams
 
 
 def read_text(words: Sequence[str], clipboard: bool) -> str:
@@ -50,33 +57,55 @@ def _clipboard_text() -> str:
     return text
 
 
-def build_request(text: str, action: str, system: str, sampling: Mapping[str, Any]) -> GenerationRequest:
-    """A request of an action, or of the text as it is.
+def build_request(text: str, system: str, sampling: Mapping[str, Any]) -> GenerationRequest:
+    """A request of the text as it is.
 
     Args:
-        action: its id; "" for none.
-        system: what the model is told first; not with an action, which says that itself.
-        sampling: fields of SamplingParams that differ from the action's or the defaults.
+        system: what the model is told first, "" for nothing.
+        sampling: fields of SamplingParams that differ from the defaults.
+
+    Raises:
+        InvalidRequestError: a value is out of its range.
+        UsageError: the text is empty.
+    """
+    messages = [Message("user", text)]
+    if system:
+        messages.insert(0, Message("system", system))
+    if not text.strip():
+        raise UsageError("The text is empty.")
+    return GenerationRequest(tuple(messages), SamplingParams(**sampling), Priority.CHAT)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionOnText:
+    """An action, the text that it is for, and fields of SamplingParams that differ from the action's."""
+
+    action: Action
+    text: str
+    languages: Languages
+    sampling: Mapping[str, Any]
+
+    def task(self, engine: TextEngine) -> TextTask:
+        """The task for an engine. Raises InvalidRequestError: the text is empty, or a value is out of its range."""
+        return TextTask(engine, self.action, self.text, self.languages, sampling=self.sampling)
+
+
+def find_action(text: str, action: str, system: str, sampling: Mapping[str, Any]) -> ActionOnText:
+    """An action by its id, for a text.
 
     Raises:
         InvalidRequestError: the text is empty, or a value is out of its range.
         UnknownActionError: there is no such action.
-        UsageError: action and system.
+        UsageError: a system prompt as well.
     """
-    if not action:
-        messages = [Message("user", text)]
-        if system:
-            messages.insert(0, Message("system", system))
-        if not text.strip():
-            raise UsageError("The text is empty.")
-        return GenerationRequest(tuple(messages), SamplingParams(**sampling), Priority.CHAT)
     if system:
         raise UsageError("An action says itself what the model is told: give --action or --system, not both.")
     actions = ActionRegistry()
     for problem in actions.problems:
         sys.stderr.write(f"deskinfer: {problem}\n")
-    request = actions.get(action).request(text, user_languages(load_settings()))
-    return dataclasses.replace(request, sampling=dataclasses.replace(request.sampling, **sampling))
+    chosen = ActionOnText(actions.get(action), text, user_languages(load_settings()), sampling)
+    chosen.task(RunningApp())  # what is wrong with it is told before a model is loaded
+    return chosen
 
 
 def answer(request: GenerationRequest, model: str, stats: bool, choice: EngineChoice | None = None) -> None:
@@ -97,21 +126,66 @@ def answer(request: GenerationRequest, model: str, stats: bool, choice: EngineCh
     except InstanceError as error:
         raise UsageError(str(error)) from error
     if done is None:
-        worker = open_worker(model) if choice is None else open_worker(model, choice)
-        try:
+        with _own_engine(model, choice) as worker:
             done = printer.print_answer(engine_events(worker, request))
-        finally:
-            worker.close()
+    _print_end(printer, done, stats)
+    if done.finish_reason == "length":
+        _print_cut_note(request.sampling.max_new_tokens)
+
+
+def answer_action(chosen: ActionOnText, model: str, stats: bool, choice: EngineChoice | None = None) -> None:
+    """The same for an action, on a text of any length; what a long text's answer covers is told at the end.
+
+    Raises:
+        InferenceError: see AnswerPrinter.print_answer.
+        UsageError: the running app could not be asked.
+    """
+    printer = AnswerPrinter(sys.stdout, sys.stderr)
+    show = shown_as(chosen.action, chosen.text)
+    app = RunningApp(model)
+    try:
+        if choice is None and app.connect():
+            task = chosen.task(app)
+            done = _print_task(printer, app_events(app, task), task, show)
+        else:
+            with _own_engine(model, choice) as worker:
+                task = chosen.task(worker)
+                done = _print_task(printer, task_events(worker, task), task, show)
+    except InstanceError as error:
+        raise UsageError(str(error)) from error
+    _print_end(printer, done, stats)
+    if task.coverage is not None:
+        printer.print_coverage(task.coverage)
+    elif done.finish_reason == "length":
+        _print_cut_note(chosen.sampling.get("max_new_tokens", chosen.action.sampling.max_new_tokens))
+
+
+def _print_task(printer: AnswerPrinter, events: Events, task: TextTask, show: Show | None) -> DoneEvent:
+    try:
+        return printer.print_answer(events, show)
+    except InferenceError:
+        if task.coverage is not None:
+            printer.print_coverage(task.coverage)
+        raise
+
+
+@contextlib.contextmanager
+def _own_engine(model: str, choice: EngineChoice | None) -> Iterator[EngineClient]:
+    worker = open_worker(model) if choice is None else open_worker(model, choice)
+    try:
+        yield worker
+    finally:
+        worker.close()
+
+
+def _print_end(printer: AnswerPrinter, done: DoneEvent, stats: bool) -> None:
     if stats:
         printer.print_usage(done.usage)
     if not done.usage.new_tokens and done.finish_reason == "stop":
         sys.stderr.write("deskinfer: the model ended its answer at once and said nothing. Ask in other words.\n")
-    if done.finish_reason == "length":
-        _print_cut_note(request)
 
 
-def _print_cut_note(request: GenerationRequest) -> None:
+def _print_cut_note(limit: int | None) -> None:
     """Says that an answer was not finished, and how it can be."""
-    limit = request.sampling.max_new_tokens
     reason = f"after {limit} tokens (--max-new-tokens)" if limit is not None else "at the end of the context"
     sys.stderr.write(f"deskinfer: the answer was cut {reason}.\n")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import queue
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from app.engine_client import EngineClient
 from app.event_json import Json, event_from_json, event_to_json, request_from_json, request_to_json
 from app.instance import InstanceError, Reply, stream_from_running
 from inference.errors import EngineStoppedError, InferenceError, InvalidRequestError
-from inference.request import DoneEvent, FailedEvent, GenerationRequest, RequestEvent
+from inference.request import DoneEvent, FailedEvent, GenerationRequest, RequestEvent, TokenCounts
 
 _LOOK_S = 0.1
 
@@ -47,6 +48,61 @@ def _events(messages: Generator[Json, None, None]) -> Generator[RequestEvent, No
             if isinstance(event, (DoneEvent, FailedEvent)):
                 return
     raise InstanceError("The running app ended its answer without a result. Try again.")
+
+
+def count_running(
+    texts: Sequence[str], model: str = "", timeout_s: float = 2.0, directory: Path | None = None
+) -> TokenCounts | InferenceError | None:
+    """Has the running app count the tokens of texts.
+
+    Returns:
+        The counts, why its model cannot be loaded, or None where no app runs.
+
+    Raises:
+        InstanceError: the app cannot be reached, goes away before it answers, or holds another model than this.
+    """
+    command = {"command": "count", "texts": list(texts), "model": model}
+    messages = stream_from_running(command, timeout_s, directory)
+    if messages is None:
+        return None
+    with contextlib.closing(messages):
+        for message in messages:
+            if "counts" in message:
+                counts = tuple(int(count) for count in message["counts"])
+                return TokenCounts(counts, int(message["context_tokens"]), bool(message["estimated"]))
+            if "event" in message:
+                event = event_from_json(message)
+                return event.error if isinstance(event, FailedEvent) else None
+            raise InstanceError(str(message.get("error", "")))
+    raise InstanceError("The running app ended its answer without a result. Try again.")
+
+
+def count(command: Json, reply: Reply, client: EngineClient) -> None:
+    """Serves one "count" in the running app, on the connection's thread.
+
+    Raises:
+        ValueError: the command is not a count.
+    """
+    texts = command.get("texts")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("The command has no texts.")
+    answers: queue.SimpleQueue[TokenCounts | InferenceError] = queue.SimpleQueue()
+    try:
+        _check_model(str(command.get("model", "")), client)
+        client.count_tokens(texts, answers.put)
+    except InferenceError as error:
+        answers.put(error)
+    while not reply.is_closed:
+        try:
+            counts = answers.get(timeout=_LOOK_S)
+        except queue.Empty:
+            reply.check()
+            continue
+        if isinstance(counts, InferenceError):
+            reply.send(event_to_json(FailedEvent("", counts)))
+        else:
+            reply.send(dataclasses.asdict(counts))
+        reply.close()
 
 
 def answer(command: Json, reply: Reply, client: EngineClient) -> None:

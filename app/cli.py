@@ -149,9 +149,9 @@ def ask(
     vram: VramOption = "",
     stats: Annotated[bool, typer.Option("--stats", help="Print tokens and times on standard error.")] = False,
 ) -> None:
-    """Ask the model, or run an action on a text. The answer streams to standard output."""
+    """Ask the model, or run an action on a text of any length. The answer streams to standard output."""
     with errors_on_terminal():
-        from app.ask import answer, build_request, read_text
+        from app.ask import answer, answer_action, build_request, find_action, read_text
         from app.engine_setup import tell_problems
 
         chosen = {
@@ -164,8 +164,11 @@ def ask(
         sampling = {name: value for name, value in chosen.items() if value is not None}
         given = read_text(text or [], clipboard)
         tell_problems(sys.stderr)
-        request = build_request(given, action, system, sampling)
-        answer(request, model, stats, _engine_choice(backend, vram))
+        engine = _engine_choice(backend, vram)
+        if action:
+            answer_action(find_action(given, action, system, sampling), model, stats, engine)
+        else:
+            answer(build_request(given, system, sampling), model, stats, engine)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from app.actions import ActionRegistry
-from app.answer_printer import AnswerPrinter, engine_events
+from app.answer_printer import AnswerPrinter, engine_events, shown_as
 from app.engine_client import EngineClient
 from app.language import LANGUAGES, Languages
 from app.paths import assets_dir
@@ -33,6 +33,7 @@ def run_demo(client: EngineClient, out: TextIO, notes: TextIO) -> None:
             if chosen is None or action.id in chosen:
                 out.write(f"\n== {action.title(language)} ==\n")
                 out.flush()
-                done = printer.print_answer(engine_events(client, action.request(text, languages, language)))
+                events = engine_events(client, action.request(text, languages, language))
+                done = printer.print_answer(events, shown_as(action, text))
                 printer.print_usage(done.usage)
         out.write("\n" + "-" * 72 + "\n\n")

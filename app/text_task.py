@@ -311,10 +311,12 @@ class TextTask:
         if plan.is_done:
             self._end(DoneEvent(self.request_id, "length" if plan.cut_parts else "stop", self._usage))
             return
-        under_way = {running.step.key for running in self._running.values()}
-        for step in plan.steps():
-            if len(self._running) < self._at_once and step.key not in under_way:
-                self._submit(step, plan.share)
+        while not self._ended and len(self._running) < self._at_once:
+            under_way = {running.step.key for running in self._running.values()}
+            step = next((step for step in plan.steps() if step.key not in under_way), None)
+            if step is None:
+                return
+            self._submit(step, plan.share)
 
     def _submit(self, step: Step, share: float) -> None:
         memory = step.memory if self._budget.remembers else ()

@@ -7,6 +7,7 @@ Commands are JSON objects over the private line of app/instance.py:
   {"command": "hotkeys"}                                what became of the hotkeys: {"hotkeys": [{...}, ...]}, each with
                                                         "hotkey", "title", "state" and, where it fails, "reason"
   {"command": "ask", "request": {...}}                  streams an answer (app/ask_channel.py)
+  {"command": "count", "texts": [...]}                  tells their tokens (app/ask_channel.py)
 The first three answer {"ok": true} or {"error": text}; "ask" answers with its events alone.
 """
 
@@ -69,6 +70,8 @@ class InstanceCommands:
         name = command.get("command")
         if name == "ask":
             ask_channel.answer(command, reply, self._client)
+        elif name == "count":
+            ask_channel.count(command, reply, self._client)
         elif name == "show":
             self._act(reply, lambda host: host.show_window())
         elif name == "hotkeys":
@@ -83,7 +86,7 @@ class InstanceCommands:
                 )
             self._act(reply, lambda host: host.run_action(action_id, source))
         else:
-            raise ValueError(f"The command is {name!r}, but it must be one of show, action, hotkeys, ask, quit.")
+            raise ValueError(f"The command is {name!r}, but it must be one of show, action, hotkeys, ask, count, quit.")
 
     def _act(self, reply: Reply, act: Callable[[Host], object]) -> None:
         def run(host: Host) -> None:

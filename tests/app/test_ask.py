@@ -10,7 +10,7 @@ import pytest
 
 from app import ask
 from app.actions import UnknownActionError
-from app.ask import answer, build_request, read_text
+from app.ask import answer, answer_action, build_request, find_action, read_text
 from app.engine_client import FakeClient, ScriptedAnswer
 from app.instance import InstanceError
 from app.paths import config_dir
@@ -81,7 +81,7 @@ def test_clipboard_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_plain_request() -> None:
-    request = build_request("hi", "", "be kind", {"temperature": 0.5, "max_new_tokens": 3})
+    request = build_request("hi", "be kind", {"temperature": 0.5, "max_new_tokens": 3})
     assert request.messages == (Message("system", "be kind"), Message("user", "hi"))
     assert request.sampling == SamplingParams(temperature=0.5, max_new_tokens=3)
     assert request.priority is Priority.CHAT
@@ -92,15 +92,8 @@ def test_a_broken_action_of_the_users_is_named(capsys: pytest.CaptureFixture[str
     file.parent.mkdir(parents=True)
     file.write_text("order = [", encoding="utf-8")
     with pytest.raises(UnknownActionError):
-        build_request("hi", "formal", "", {})
+        find_action("hi", "formal", "", {})
     assert "formal.toml, line 1" in capsys.readouterr().err
-
-
-def test_request_of_an_action_with_changed_sampling() -> None:
-    request = build_request("The meeting is on Monday.", "summarize", "", {"max_new_tokens": 3})
-    assert "The meeting is on Monday." in request.messages[-1].content
-    assert request.sampling.max_new_tokens == 3
-    assert request.priority is Priority.ACTION
 
 
 @pytest.mark.parametrize(
@@ -117,8 +110,11 @@ def test_request_of_an_action_with_changed_sampling() -> None:
 def test_requests_that_make_no_sense(
     text: str, action: str, system: str, sampling: dict[str, float], error: type[Exception]
 ) -> None:
+    def build() -> object:
+        return find_action(text, action, system, sampling) if action else build_request(text, system, sampling)
+
     with pytest.raises(error):
-        build_request(text, action, system, sampling)
+        build()
 
 
 REQUEST = GenerationRequest((Message("user", "hello"),))
@@ -133,6 +129,10 @@ class OwnEngine(FakeClient):
         super().submit(request, listener)
         self.play()
 
+    def count_tokens(self, texts, listener) -> None:
+        super().count_tokens(texts, listener)
+        self.play()
+
     def close(self) -> None:
         super().close()
         self.closed = True
@@ -143,6 +143,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> OwnEngine:
     """No app runs, and the engine of this process says "Own"."""
     engine = OwnEngine(ScriptedAnswer("Own"))
     monkeypatch.setattr(ask, "ask_running", lambda request, model: None)
+    monkeypatch.setattr(ask.RunningApp, "connect", lambda self: False)
     monkeypatch.setattr(ask, "open_worker", lambda model: engine)
     return engine
 
@@ -200,3 +201,63 @@ def test_an_answer_of_nothing_is_said(
     out, err = capsys.readouterr()
     assert out == ""
     assert "said nothing" in err
+
+
+LONG = "".join(f"Paragraph {number} has exactly ten words in all of it.\n\n" for number in range(200))
+"""2,000 tokens of the scripted engine, which counts words."""
+
+
+def test_an_action_with_other_sampling(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    answer_action(find_action("The meeting is on Monday.", "summarize", "", {"max_new_tokens": 3}), "", stats=True)
+    (request,) = own.submitted
+    assert "The meeting is on Monday." in request.messages[-1].content
+    assert request.sampling.max_new_tokens == 3
+    assert request.priority is Priority.ACTION
+    out, err = capsys.readouterr()
+    assert out == "Own\n"
+    assert "prompt tokens" in err
+    assert own.closed
+
+
+def test_an_action_that_is_cut_says_at_which_limit(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer("Half", finish_reason="length")]
+    answer_action(find_action("The meeting is on Monday.", "summarize", "", {"max_new_tokens": 3}), "", stats=False)
+    assert "cut after 3 tokens" in capsys.readouterr().err
+
+
+def long_answers(own: OwnEngine, *answers: ScriptedAnswer) -> None:
+    own.context_tokens, own._answers = 1000, list(answers)
+    own.load("fake")
+    own.play()
+
+
+def test_a_long_text_is_translated_in_parts_and_what_is_covered_is_told(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long_answers(own, *(ScriptedAnswer(f"{number}.") for number in range(40)))
+    answer_action(find_action(LONG, "translate", "", {}), "", stats=False)
+    out, err = capsys.readouterr()
+    parts = len(own.submitted)
+    assert parts > 2
+    assert out == "\n\n".join(f"{number}." for number in range(parts)) + "\n"
+    assert err == f"deskinfer: all 2,000 tokens in {parts} parts.\n"
+
+
+def test_an_error_in_a_long_text_says_how_far_it_came(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    long_answers(own, ScriptedAnswer("Zero."), ScriptedAnswer(error=ModelNotFoundError("gone")))
+    with pytest.raises(ModelNotFoundError):
+        answer_action(find_action(LONG, "translate", "", {}), "", stats=False)
+    assert "1 of " in capsys.readouterr().err
+    assert own.closed
+
+
+def test_todos_are_printed_as_a_checklist(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer('[{"n": 1, "task": "Call Ann", "ow', 'ner": "Bob", "due": "Friday"}]')]
+    answer_action(find_action("Bob calls Ann on Friday.", "todos", "", {}), "", stats=False)
+    assert capsys.readouterr().out == "- [ ] Call Ann (Bob, Friday)\n"
+
+
+def test_a_running_app_that_goes_away_in_a_task(own: OwnEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask.RunningApp, "connect", lambda self: True)
+    with pytest.raises(UsageError, match="has ended meanwhile"):
+        answer_action(find_action("Some text.", "summarize", "", {}), "", stats=False)

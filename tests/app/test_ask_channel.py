@@ -12,13 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from app.ask_channel import answer, ask_running
+from app.action_file import parse_action
+from app.ask_channel import answer, ask_running, count, count_running
 from app.engine_client import FakeClient, ScriptedAnswer
-from app.event_json import request_to_json
-from app.instance import InstanceError, InstanceServer, send_to_running
+from app.event_json import Json, request_to_json
+from app.instance import InstanceError, InstanceServer, Reply, send_to_running
 from app.instance_address import address_in
+from app.language import LANGUAGES, Languages
+from app.running_app import RunningApp, app_events
+from app.text_task import Coverage, PartEvent, TextTask
 from inference.errors import ContextOverflowError
-from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message, PrefillEvent, TokenEvent
+from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message, PrefillEvent, TokenCounts, TokenEvent
 
 REQUEST = GenerationRequest((Message("user", "总结 this"),))
 
@@ -159,3 +163,71 @@ def test_an_app_that_answers_in_another_tongue_is_an_error(tmp_path: Path) -> No
     with pytest.raises(InstanceError, match="without a result"):
         next(events)
     server.close()
+
+
+def serve(command: Json, reply: Reply, client: FakeClient) -> None:
+    (count if command["command"] == "count" else answer)(command, reply, client)
+
+
+@pytest.fixture
+def app_client(tmp_path: Path) -> Iterator[PlayedClient]:
+    """An app that runs and serves both commands."""
+    client = PlayedClient()
+    client.context_tokens = 500
+    server = InstanceServer(partial(serve, client=client), tmp_path)
+    yield client
+    client.end()
+    server.close()
+
+
+def test_tokens_are_counted_by_the_running_app(tmp_path: Path, app_client: PlayedClient) -> None:
+    assert count_running(["two words", "三个字"], directory=tmp_path) == TokenCounts((2, 3), 500)
+
+
+def test_nobody_counts(tmp_path: Path) -> None:
+    assert count_running(["x"], directory=tmp_path) is None
+    assert not RunningApp(directory=tmp_path).connect()
+
+
+def test_counting_fails_as_the_load_does(tmp_path: Path, app_client: PlayedClient) -> None:
+    app_client.load_error = ContextOverflowError(2, 1)
+    error = count_running(["x"], directory=tmp_path)
+    assert isinstance(error, ContextOverflowError)
+
+
+def test_texts_that_are_none_are_refused(tmp_path: Path, app_client: PlayedClient) -> None:
+    reply = send_to_running({"command": "count", "texts": [1]}, directory=tmp_path)
+    assert reply == {"error": "The command has no texts."}
+
+
+TEXT = "".join(f"Paragraph {number} has exactly ten words in all of it.\n\n" for number in range(60))
+LONG_ACTION = parse_action('long = "part_by_part"\npart_tokens = 100\n[prompt.en]\nuser = "{text}"', "own")
+
+
+def long_task(app: RunningApp) -> TextTask:
+    return TextTask(app, LONG_ACTION, TEXT, Languages(LANGUAGES["en"], LANGUAGES["zh"]))
+
+
+def test_a_long_text_is_done_by_the_running_app(tmp_path: Path, app_client: PlayedClient) -> None:
+    app = RunningApp(directory=tmp_path)
+    assert app.connect()
+    task = long_task(app)
+    events = list(app_events(app, task))
+    assert "".join(event.text for event in events if isinstance(event, TokenEvent)) == TEXT.rstrip()
+    assert [event.number for event in events if isinstance(event, PartEvent)] == [1, 2, 3, 4, 5, 6]
+    assert isinstance(events[-1], DoneEvent)
+    assert task.coverage == Coverage(600, 6, 6)
+
+
+def test_whoever_leaves_a_long_text_cancels_it_in_the_app(tmp_path: Path, app_client: PlayedClient) -> None:
+    app = RunningApp(directory=tmp_path)
+    assert app.connect()
+    app_client._answers = [ScriptedAnswer(*["x "] * 200_000)]
+    events = app_events(app, long_task(app))
+    assert any(isinstance(event, TokenEvent) for event in events)
+    events.close()
+    deadline = time.monotonic() + 5
+    while not app_client.cancelled:
+        assert time.monotonic() < deadline, "the part was not cancelled"
+        time.sleep(0.005)
+    assert len(app_client.submitted) == 1
