@@ -149,8 +149,8 @@ def _matches(before: Sequence[str], after: Sequence[str]) -> tuple[list[_Match],
             ends = [(a + i, c + j) for i, j in anchors]
             starts = [(a, c), *ends]
             parts += [(*_zip_part(start, end), level + 1) for start, end in zip(starts, [*ends, (b, d)], strict=True)]
-        elif lines := _line_pairs(before[a:b], after[c:d]):
-            parts += [(a + i, a + j, c + k, c + m, level) for i, j, k, m in lines]
+        elif units := _unit_pairs(before[a:b], after[c:d]):
+            parts += [(a + i, a + j, c + k, c + m, level) for i, j, k, m in units]
         else:
             is_coarse = True
     matches.sort()
@@ -205,16 +205,17 @@ def _anchors(before: Sequence[str], after: Sequence[str], length: int) -> list[t
     return chosen[::-1]
 
 
-def _line_pairs(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """Line by line, where both texts have as many lines; [] where they do not, or have one."""
-    ends = [
-        [index for index in range(1, len(tokens) + 1) if "\n" in tokens[index - 1] or index == len(tokens)]
-        for tokens in (before, after)
-    ]
-    if len(ends[0]) != len(ends[1]) or len(ends[0]) < 2:
-        return []
-    starts = [[0, *places] for places in ends]
-    return list(zip(starts[0], ends[0], starts[1], ends[1], strict=False))
+def _unit_pairs(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Line by line or sentence by sentence, where both texts have as many; [] where they do not, or have one."""
+    for marks in (("\n", "\r\n", "\r"), (".", "!", "?", "。", "！", "？")):
+        ends = [
+            [index for index in range(1, len(tokens) + 1) if tokens[index - 1] in marks or index == len(tokens)]
+            for tokens in (before, after)
+        ]
+        if len(ends[0]) == len(ends[1]) > 1:
+            starts = [[0, *places] for places in ends]
+            return list(zip(starts[0], ends[0], starts[1], ends[1], strict=False))
+    return []
 
 
 def _once(tokens: Sequence[str], length: int) -> dict[tuple[str, ...], int]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QSizePolicy, QToolButton, QWidget
 
 from app.qt.flow_layout import FlowLayout
 from app.qt.theme import SPACE_S, SPACE_XS
@@ -13,7 +14,7 @@ from app.text_checks import Loss
 from app.translation import Translator
 
 # With more entries than this, the rest waits behind one that says how many.
-FIRST_ENTRIES = 4
+FIRST_ENTRIES, MOST_ENTRIES = 4, 16
 # A longer quotation is cut in its middle.
 QUOTE_CHARS = 40
 
@@ -23,11 +24,13 @@ class CheckBar(QFrame):
 
     Signals:
         loss_chosen: a Loss was clicked.
+        grown: the bar shows more than before.
         show_all_requested: the user wants to see what of the answer was left out.
     """
 
     loss_chosen = Signal(object)
     show_all_requested = Signal()
+    grown = Signal()
 
     def __init__(self, translator: Translator, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -77,15 +80,16 @@ class CheckBar(QFrame):
             label = QLabel(tr("Please check:"))
             label.setProperty("role", "muted")
             self._layout.addWidget(label)
-        shown = self._losses if len(self._losses) <= limit + 1 else self._losses[:limit]
-        for loss in shown:
-            entry = self._entry(self.describe(loss))
-            entry.setToolTip(tr("Show the place"))
-            entry.clicked.connect(lambda _checked=False, loss=loss: self.loss_chosen.emit(loss))
-            self._layout.addWidget(entry)
-        if len(shown) < len(self._losses):
-            more = self._entry(tr("{count} more", count=len(self._losses) - len(shown)))
-            more.clicked.connect(lambda: self._fill(len(self._losses)))
+        groups: dict[str, list[Loss]] = {}
+        for loss in self._losses:
+            groups.setdefault(self.describe(loss), []).append(loss)
+        shown = list(groups) if len(groups) <= limit + 1 else list(groups)[:limit]
+        for text in shown:
+            self._layout.addWidget(self._loss_entry(text, groups[text]))
+        if len(shown) < len(groups):
+            more = self._entry(tr("{count} more", count=len(groups) - len(shown)))
+            more.setEnabled(limit < MOST_ENTRIES)
+            more.clicked.connect(self._show_more)
             self._layout.addWidget(more)
         if self._left_out:
             entry = self._entry(tr("Left out: {text}", text=_short(self._left_out.replace("\n", " "))))
@@ -96,6 +100,23 @@ class CheckBar(QFrame):
         self.setAccessibleName(tr("Please check:"))
         self.setAccessibleDescription("; ".join(map(self.describe, self._losses)))
         self.updateGeometry()
+
+    def _loss_entry(self, text: str, losses: Sequence[Loss]) -> QToolButton:
+        """One entry for all losses that read the same; each click leads to the next of them."""
+        entry = self._entry(text if len(losses) == 1 else f"{text} ({len(losses)}×)")
+        entry.setToolTip(self._tr("Show the place"))
+        places = cycle(losses)
+        entry.clicked.connect(lambda: self.loss_chosen.emit(next(places)))
+        return entry
+
+    def _show_more(self) -> None:
+        focused = QApplication.focusWidget()
+        had_focus = focused is not None and self.isAncestorOf(focused)
+        self._fill(MOST_ENTRIES)
+        first_new = self._layout.items[FIRST_ENTRIES + 1].widget()
+        if had_focus and first_new is not None:
+            first_new.setFocus(Qt.FocusReason.TabFocusReason)
+        self.grown.emit()
 
     def _make_even(self) -> None:
         """Gives all entries one height: fonts for Chinese are taller than those for Latin letters."""

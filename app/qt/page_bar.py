@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
 from app.qt.elided_label import ElidedLabel
@@ -24,6 +24,9 @@ class Page(enum.Enum):
     TODOS = "todos"
     RESULT = "result"
     SOURCE = "source"
+
+
+_KEYS = {Page.CHANGES: "Ctrl+1", Page.TODOS: "Ctrl+1", Page.RESULT: "Ctrl+2", Page.SOURCE: "Ctrl+3"}
 
 
 class PageBar(QWidget):
@@ -85,10 +88,12 @@ class PageBar(QWidget):
         self.export_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.export_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.export_button.hide()
-        QShortcut(QKeySequence("Ctrl+E"), self).activated.connect(self.export_button.click)
+        QShortcut(QKeySequence("Ctrl+E"), self.export_button).activated.connect(self.export_button.click)
         layout.addWidget(self.export_button)
-        for number, page in enumerate(names):
-            self._add_key(f"Ctrl+{number + 1}", page)
+        for page, keys in _KEYS.items():
+            tab = self.tabs[page]
+            tab.setToolTip(f"{tab.text()} ({keys})")
+            QShortcut(QKeySequence(keys), tab).activated.connect(tab.click)
 
     @property
     def change_buttons(self) -> Sequence[QToolButton]:
@@ -102,13 +107,17 @@ class PageBar(QWidget):
         button.setIconSize(QSize(ICON_PX, ICON_PX))
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(act)
-        QShortcut(QKeySequence(keys), self).activated.connect(button.click)
+        # A shortcut of a button that is hidden does nothing.
+        QShortcut(QKeySequence(keys), button).activated.connect(button.click)
         return button
 
-    def _add_key(self, keys: str, page: Page) -> None:
-        tab = self.tabs[page]
-        tab.setToolTip(f"{tab.text()} ({keys})")
-        QShortcut(QKeySequence(keys), self).activated.connect(tab.click)
+    def showEvent(self, event: QShowEvent) -> None:
+        """Takes the height of its highest button from the start, so that nothing moves when that is shown."""
+        super().showEvent(event)
+        widgets = (*self.tabs.values(), *self.change_buttons, self.export_button)
+        for widget in widgets:
+            widget.ensurePolished()
+        self.setFixedHeight(max(widget.sizeHint().height() for widget in widgets))
 
     def set_pages(self, pages: Sequence[Page]) -> None:
         """Which pages there are."""

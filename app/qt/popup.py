@@ -157,6 +157,7 @@ class Popup(FramelessWindow):
         self.pages.todo_view.copy_text_requested.connect(self.copy_text_requested)
         self.pages.todo_view.save_failed.connect(self._show_save_failure)
         self.check_bar.loss_chosen.connect(self.pages.show_loss)
+        self.check_bar.grown.connect(self._make_room_for_text)
         self.check_bar.show_all_requested.connect(self._show_all)
         for keys, target in (
             (QKeySequence(Qt.Key.Key_Escape), self.close),

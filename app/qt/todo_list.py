@@ -52,7 +52,7 @@ class TodoList(QListView):
     """Rows of one or more lines, each with a box to tick.
 
     Signals:
-        chosen: a row is the current one, by click or key.
+        chosen: a row was clicked or gone to.
         copy_requested: Ctrl+C was pressed.
     """
 
@@ -83,26 +83,20 @@ class TodoList(QListView):
         """Room for a few lines."""
         return QSize(1, round(FIRST_LINES * LINE_HEIGHT_EM * self.fontMetrics().height()))
 
-    def currentChanged(self, current: _Index, previous: _Index) -> None:
-        """Reports the row."""
-        super().currentChanged(current, previous)
-        if current.isValid() and self.hasFocus():
-            self.chosen.emit(current.row())
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Wraps the rows anew."""
         super().resizeEvent(event)
         self.scheduleDelayedItemsLayout()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click on the box ticks the row; anywhere else it makes the row the current one."""
-        index = self.indexAt(event.position().toPoint())
-        if index.isValid() and not self._rows.is_on_text(self.visualRect(index), event.position().toPoint()):
+        """A click on the box ticks the row; anywhere else it chooses it."""
+        point = event.position().toPoint()
+        index = self.indexAt(point)
+        if index.isValid() and not self._rows.is_on_text(self.visualRect(index), point):
             self._tick(index)
             return
-        was_current = index == self.currentIndex()
         super().mousePressEvent(event)
-        if was_current and index.isValid():
+        if index.isValid():
             self.chosen.emit(index.row())
 
     def _tick(self, index: QModelIndex) -> None:
@@ -111,15 +105,20 @@ class TodoList(QListView):
         self.model().setData(index, state, Qt.ItemDataRole.CheckStateRole)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space ticks, Return reports the row, Ctrl+C asks for a copy."""
+        """The arrows and Return choose a row, Space ticks it, Ctrl+C asks for a copy."""
+        before = self.currentIndex()
+        is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy_requested.emit()
-        elif event.key() == Qt.Key.Key_Space and self.currentIndex().isValid():
-            self._tick(self.currentIndex())
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.chosen.emit(self.currentIndex().row())
+        elif event.key() == Qt.Key.Key_Space and before.isValid():
+            self._tick(before)
+        elif is_return and before.isValid():
+            self.chosen.emit(before.row())
         else:
             super().keyPressEvent(event)
+            current = self.currentIndex()
+            if current.isValid() and current != before:
+                self.chosen.emit(current.row())
 
 
 class _RowDelegate(QStyledItemDelegate):

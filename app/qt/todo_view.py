@@ -80,8 +80,8 @@ class TodoView(QWidget):
 
     def begin(self, source: str) -> None:
         """Empties the list for a new answer about a text."""
-        self._source, self._todos, self._stream = source, [], TodoStream(source)
         self._model.clear()
+        self._source, self._todos, self._stream = source, [], TodoStream(source)
         self.source_view.set_text(source)
         self.source_view.hide()
         self._line.hide()

@@ -113,8 +113,9 @@ def test_long_texts_are_compared_word_by_word():
     assert not found.is_coarse
 
 
-def test_texts_that_repeat_themselves_are_compared_line_by_line():
-    source = "\n".join("the cat has a hat of size " * 5 for _ in range(300))
+@pytest.mark.parametrize("end", ["\n", ". "])
+def test_texts_that_repeat_themselves_are_compared_line_by_line_or_sentence_by_sentence(end: str):
+    source = end.join("the cat has a hat of size " * 5 for _ in range(300))
     found = word_diff(source, source.replace("a hat", "an old hat"))
     assert len(found.changes) == 1500
     assert not found.is_coarse
