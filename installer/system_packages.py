@@ -46,6 +46,7 @@ TEST_PROGRAMS = {
     "setxkbmap": "x11-xkb-utils",
     "xclip": "xclip",
     "dbus-daemon": "dbus",
+    "weston": "weston",
     "dbus-launch": "dbus-x11",
     "git": "git",
 }
