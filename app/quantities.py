@@ -75,7 +75,7 @@ _CLOCK = regex.compile(r"(\d{1,2}):(\d\d)(?::\d\d)?([ap]m)?", regex.IGNORECASE)
 _HOUR = regex.compile(r"(\d{1,2})([ap]m)", regex.IGNORECASE)
 _HALF_OF_DAY = regex.compile(r"[ \u00a0\u202f]?([ap])\.?m\b\.?", regex.IGNORECASE)
 _PLAIN = regex.compile(r"([\d.,'’\u00a0\u202f]*\d)([^\d.,:/]*)")
-_PERCENT = regex.compile(r"[ \u00a0\u202f]?(?:[%％]|per ?cent\b|pct\b|Prozent\b|pour cent\b|por ciento\b)")
+_PERCENT = regex.compile(r"[ \u00a0\u202f]?(?:[%％]|per ?cents?\b|pct\b|Prozent\b|pour cent\b|por ciento\b)")
 _MAGNITUDE = regex.compile(
     r"\s?(?:("
     + "|".join(sorted((w for w in _MAGNITUDES if w.isascii() and len(w) > 1), key=len, reverse=True))
@@ -95,10 +95,13 @@ _LIST_NUMBER = regex.compile(
 _ANY_UNIT = "|".join([*_UNITS, *_TENS, *_SCALES])
 _WORDS = regex.compile(rf"\b(?:{_ANY_UNIT})(?:(?:[ -]|[ -]and[ -])(?:{_ANY_UNIT}))*\b", regex.IGNORECASE)
 _ORDINAL = regex.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", regex.IGNORECASE)
+# Full names in any case; short ones only as names.
 _MONTH = regex.compile(
-    rf"\b(?:({'|'.join(_MONTHS)})|({'|'.join(name[:3] for name in _MONTHS)}|Sept)\b\.?)(?![\p{{L}}\d])"
+    rf"\b(?:((?i:{'|'.join(_MONTHS)}))|({'|'.join(name[:3] for name in _MONTHS)}|Sept)\b\.?)(?![\p{{L}}\d])"
 )
-_WEEKDAY = regex.compile(rf"\b(?:({'|'.join(_WEEKDAYS)})s?|(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\.?)(?![\p{{L}}\d])")
+_WEEKDAY = regex.compile(
+    rf"\b(?:((?i:{'|'.join(_WEEKDAYS)}))s?|(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\.?)(?![\p{{L}}\d])"
+)
 _CHINESE_WEEKDAY = regex.compile(rf"(?:周|星期|礼拜|週)([{_DAY_CHARS}天])")
 _CHINESE_MONTH = regex.compile(r"\s?月(?!球|光|亮|饼)")
 
@@ -180,7 +183,7 @@ def _dates(text: str, language: str) -> Iterator[Quantity]:
 def _weekdays(text: str, language: str) -> Iterator[Quantity]:
     starts = [name[:3] for name in _WEEKDAYS]
     for match in _WEEKDAY.finditer(text):
-        number = starts.index((match[1] or match[2])[:3]) + 1
+        number = starts.index((match[1] or match[2])[:3].capitalize()) + 1
         # "Sun", "Sat" and "Mon" have other meanings.
         yield _quantity(text, *match.span(), ("weekday", Decimal(number)), is_word=True, must_stay=bool(match[1]))
     for match in _CHINESE_WEEKDAY.finditer(text):
@@ -193,12 +196,12 @@ def _months(text: str, language: str) -> Iterator[Quantity]:
     for match in _MONTH.finditer(text):
         before, after = text[: match.start()], text[match.end() :]
         is_dated = bool(regex.search(r"\d(?:st|nd|rd|th)?(?: of)?\s$", before) or regex.match(r"\s?\d", after))
-        is_name = bool(match[1]) and match[0] not in ("May", "March")
+        is_name = bool(match[1]) and match[0].lower() not in ("may", "march")
         said = regex.search(
             r"\b(?:[Ii]n|[Bb]y|[Uu]ntil|[Ss]ince|[Ll]ast|[Nn]ext|[Tt]his|[Oo]f|[Mm]id|[Ee]arly|[Ll]ate)[ -]$", before
         )
         if is_dated or is_name or (match[1] and said):
-            number = starts.index((match[1] or match[2])[:3]) + 1
+            number = starts.index((match[1] or match[2])[:3].capitalize()) + 1
             yield _quantity(text, *match.span(), ("month", Decimal(number)), is_word=True)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal, get_args
 
 import regex
@@ -22,6 +23,8 @@ REWRITE_CHECKS: tuple[CheckName, ...] = ("numbers", "names", "urls", "placeholde
 TRANSLATION_CHECKS: tuple[CheckName, ...] = ("numbers", "urls", "placeholders", "code")
 SUMMARY_CHECKS: tuple[CheckName, ...] = ("invented",)
 
+# The pieces of a date that is written in another way stand no further apart.
+SPLIT_CHARS = 24
 # Languages in which number words, months and weekdays are known.
 _WORD_LANGUAGES = ("en", "zh")
 _TOP_DOMAINS = "com|org|net|edu|gov|io|dev|app|ai|cn|de|fr|uk|eu|jp|info"
@@ -138,14 +141,35 @@ def _numbers(
         # A single digit is a count of what is told about more often than a number out of it.
         yield from (Loss("invented", "", q.text, None, q.span) for q in new if not q.is_word and not _is_small(q))
         return
+    split, new = _split_up(lost, new)
     pairs = _paired(lost, new, diff)
     for quantity, other in pairs:
-        place = other.span if other else _place_in(quantity.span, diff)
-        yield Loss("numbers", quantity.text, other.text if other else "", quantity.span, place)
+        near = split.get(quantity.span) or (other.span if other else None)
+        place = near or _place_in(quantity.span, diff)
+        yield Loss("numbers", quantity.text, texts[1][slice(*near)] if near else "", quantity.span, place)
     taken = {id(other) for _, other in pairs}
     for quantity in new:
         if id(quantity) not in taken and not quantity.is_word:
             yield Loss("numbers", "", quantity.text, None, quantity.span)
+
+
+def _split_up(lost: Sequence[Quantity], new: Sequence[Quantity]) -> tuple[dict[Span, Span], list[Quantity]]:
+    """Dates and fractions that the answer has in pieces: 31/12/2026 as "31 December 2026".
+
+    Returns:
+        Where the pieces of a lost quantity are, and the new ones that are no such pieces.
+    """
+    places: dict[Span, Span] = {}
+    left = list(new)
+    for quantity in lost:
+        numbers = {Decimal(part) for part in regex.findall(r"\d+", quantity.text)}
+        if quantity.kind != "code" or len(numbers) < 2:
+            continue
+        parts = [q for q in left if q.kind in ("number", "month") and {value for _, value in q.keys} & numbers]
+        if parts and parts[-1].span[1] - parts[0].span[0] <= SPLIT_CHARS:
+            places[quantity.span] = (parts[0].span[0], parts[-1].span[1])
+            left = [q for q in left if q not in parts]
+    return places, left
 
 
 def _is_small(quantity: Quantity) -> bool:
@@ -164,7 +188,8 @@ def _paired(
         if diff is None:
             rest = [q for q in lost[index:] if q.kind == quantity.kind]
             alike = alike if len(alike) == len(rest) else []
-        other = next(iter(alike or ([] if diff is None else near)), None)
+        numeric = [] if diff is None or quantity.is_word else [q for q in near if not q.is_word]
+        other = next(iter(alike or numeric), None)
         if other is not None:
             left.remove(other)
         pairs.append((quantity, other))
