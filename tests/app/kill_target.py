@@ -34,6 +34,10 @@ def operate(history: History, seed: int, number: int) -> None:
             messages = history.messages(conversation.id)
             if messages:
                 history.truncate_from(chance.choice(messages[-5:]).id)
+        case "rewrite":
+            messages = history.messages(conversation.id)
+            if messages:
+                history.rewrite(messages[-1].id, f"rewritten {number} 第{number}次 " * chance.choice((1, 500)))
         case "rename":
             history.rename(conversation.id, f"renamed {number}")
         case "delete":
@@ -43,8 +47,8 @@ def operate(history: History, seed: int, number: int) -> None:
             history.clear()
 
 
-OPERATIONS = ("append", "begin", "result", "truncate", "rename", "delete", "clear")
-WEIGHTS = (60, 8, 10, 8, 5, 5, 0.5)
+OPERATIONS = ("append", "begin", "result", "truncate", "rewrite", "rename", "delete", "clear")
+WEIGHTS = (60, 8, 10, 8, 10, 5, 5, 0.5)
 
 
 def write_history(path: Path, seed: int, first: int) -> None:
