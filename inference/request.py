@@ -14,6 +14,9 @@ FinishReason = Literal["stop", "length", "cancelled"]
 GrammarKind = Literal["json_schema", "regex", "lark"]
 
 
+MAX_TOP_LOGPROBS = 20
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a chat. `content` is plain text: no part of it ever becomes a control token."""
@@ -45,6 +48,10 @@ class SamplingParams:
         top_p: 1.0 is off.
         min_p: share of the best token's probability below which tokens are dropped; 0.0 is off.
         repetition_penalty: 1.0 is off; counts prompt and answer, as Hugging Face does.
+        presence_penalty: taken off the logit of each token that the answer has; 0.0 is off.
+        frequency_penalty: taken off the logit of a token for each time that the answer has it; 0.0 is off.
+        logit_bias: (token id, number added to its logit).
+        top_logprobs: None is off, else TokenEvent.tokens has the log-probability of each token and of so many others.
         seed: None draws one at random; the same seed and request give the same tokens.
         max_new_tokens: upper bound of the answer; None is "as many as the context still holds".
         stop: strings that end the answer and are not part of it.
@@ -55,6 +62,10 @@ class SamplingParams:
     top_p: float = 1.0
     min_p: float = 0.0
     repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    top_logprobs: int | None = None
     seed: int | None = None
     max_new_tokens: int | None = None
     stop: tuple[str, ...] = ()
@@ -77,6 +88,26 @@ class SamplingParams:
             "1 or more",
         )
         _check(all(self.stop) and len(self.stop) <= 16, "stop", self.stop, "at most 16 strings, none empty")
+        for name in ("presence_penalty", "frequency_penalty"):
+            _check(-2.0 <= getattr(self, name) <= 2.0, name, getattr(self, name), "between -2 and 2")
+        _check(
+            all(token >= 0 and -100.0 <= bias <= 100.0 for token, bias in self.logit_bias),
+            "logit_bias",
+            self.logit_bias,
+            "pairs of a token id and a number between -100 and 100",
+        )
+        top = self.top_logprobs
+        _check(top is None or 0 <= top <= MAX_TOP_LOGPROBS, "top_logprobs", top, f"0 to {MAX_TOP_LOGPROBS}")
+
+    @property
+    def needs_logits(self) -> bool:
+        """Whether the plain sampler has to choose: what a device's own sampler has not."""
+        return (
+            self.presence_penalty != 0.0
+            or self.frequency_penalty != 0.0
+            or bool(self.logit_bias)
+            or self.top_logprobs is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +186,32 @@ class PrefillEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A token of an answer and how likely the model found it, before any filter or penalty; natural logarithms.
+
+    Attributes:
+        text: its bytes, possibly a part of a character.
+        logprob: 0.0 as well where a grammar left no choice.
+        top: the likeliest tokens at its place, as (token id, bytes, log-probability), the likeliest first.
+    """
+
+    token_id: int
+    text: bytes
+    logprob: float
+    top: tuple[tuple[int, bytes, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TokenEvent:
-    """New text: whole characters only, never a stop string, possibly of several tokens; never empty."""
+    """New text: whole characters only, never a stop string, possibly of several tokens; never empty.
+
+    Attributes:
+        tokens: what the text was made of, where `top_logprobs` asks for it.
+    """
 
     request_id: str
     text: str
+    tokens: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ A prompt never shares a launch with an answer, so that an answer does not depend
 kernels takes the host longer than a fast GPU needs for a short one; so a short prompt, or the end of a long one, is
 padded to one of a few lengths, each of which becomes a graph when it has been used once.
 
-A row that a grammar restricts takes part in all this, but its token is chosen on the host, from its logits, by the
-plain sampler; the engine does not look ahead then, so what the device chose is never used.
+A row that asks for what the device's sampler has not, a grammar, penalties, log-probabilities, takes part in all this,
+but its token is chosen on the host, from its logits, by the plain sampler; the engine does not look ahead then, so what
+the device chose is never used.
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ from inference.backends.backend import Batch
 from inference.backends.cuda_backend import CudaBackend
 from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, WIDTHS
 from inference.engine.decoder import Decoder
-from inference.engine.runner import Row, ShouldStop, step_batch
-from inference.engine.sampler import choose
+from inference.engine.runner import Choice, Row, ShouldStop, choose_token, step_batch
 from inference.errors import DeviceFailedError, InferenceError
 from kernels.cuda_driver import Event, Graph
 from kernels.errors import DeviceError
@@ -55,7 +55,7 @@ class _Launched:
     """
 
     samples: list[tuple[int, list[int]]]
-    chosen: dict[int, int]
+    chosen: dict[int, Choice]
     done: Event | None
     ahead: bool
 
@@ -109,7 +109,7 @@ class DeviceRunner:
         answers = [(row, place) for place, row in enumerate(wanting) if row.is_decode]
         prompts = [row for row in rows if not row.is_decode]
         samples = []
-        chosen: dict[int, int] = {}
+        chosen: dict[int, Choice] = {}
         if prompts:
             ended = [(row, place) for place, row in enumerate(wanting) if not row.is_decode]
             if should_stop is not None and should_stop():
@@ -125,7 +125,7 @@ class DeviceRunner:
             chosen |= self._choose(answers)
         return _Launched(samples, chosen, None if samples else self._backend.gpu.stream.record(), ahead)
 
-    def collect(self, ticket: _Launched) -> list[int]:
+    def collect(self, ticket: _Launched) -> list[Choice]:
         """See Runner.
 
         Raises:
@@ -134,13 +134,13 @@ class DeviceRunner:
         with _failures():
             return self._collect(ticket)
 
-    def _collect(self, ticket: _Launched) -> list[int]:
+    def _collect(self, ticket: _Launched) -> list[Choice]:
         if ticket.done is not None:
             # One chunk of a long prompt may wait behind the one that is computed, no more: a cancel cannot stop them.
             before, self._chunk = self._chunk, ticket.done
             if before is not None:
                 before.synchronize()
-        tokens = [0] * sum(len(places) for _, places in ticket.samples)
+        tokens = [Choice(0)] * sum(len(places) for _, places in ticket.samples)
         for step, places in ticket.samples:
             self._unread.discard(step)
             self._sleep(step)
@@ -150,7 +150,7 @@ class DeviceRunner:
                         f"The model's output for the next token is {BROKEN_LOGITS.get(token)}, not a number to choose"
                         " by. Its file may be damaged: verify the model or fetch it again."
                     )
-                tokens[place] = ticket.chosen.get(place, token)
+                tokens[place] = ticket.chosen.get(place, Choice(token))
         if self._captures_next:
             self._capture_prompt(self._captures_next)
         now = time.perf_counter()
@@ -158,15 +158,13 @@ class DeviceRunner:
         self._interval_s, self._collected_at = now - self._collected_at if ticket.ahead else 0.0, now
         return tokens
 
-    def _choose(self, rows: Sequence[tuple[Row, int]]) -> dict[int, int]:
-        """Tokens of the rows that a grammar restricts, by their place; waits for the logits that were queued last."""
-        found = {}
-        for index, (row, place) in enumerate(rows):
-            if row.allowed is not None:
-                logits = self._backend.read_logits(index)
-                tokens = row.chunk.sequence.token_ids
-                found[place] = choose(logits, tokens, row.sampling, row.seed, row.index, row.allowed)
-        return found
+    def _choose(self, rows: Sequence[tuple[Row, int]]) -> dict[int, Choice]:
+        """Tokens of the rows that the host chooses, by their place; waits for the logits that were queued last."""
+        return {
+            place: choose_token(row, self._backend.read_logits(index))
+            for index, (row, place) in enumerate(rows)
+            if row.on_host
+        }
 
     def _sleep(self, step: int) -> None:
         """Sleeps for most of what a step takes on a slow GPU, instead of asking for its tokens all the time."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from inference.engine.count_queue import slices
 from inference.engine.kv_cache import KvCache
-from inference.engine.runner import Row, Runner, ShouldStop, Ticket, any_allowed
+from inference.engine.runner import Choice, Row, Runner, ShouldStop, Ticket
 from inference.engine.scheduler import Chunk, Scheduler
 from inference.engine.scheduler import Sequence as TokenSequence
 from inference.errors import ContextOverflowError, InferenceError, ModelFormatError
@@ -25,6 +25,7 @@ from inference.request import (
     PrefillEvent,
     RequestEvent,
     TokenEvent,
+    TokenLogprob,
     Usage,
 )
 from inference.text.detokenizer import Detokenizer
@@ -78,6 +79,7 @@ class _Request:
     submitted_at: float
     end_token_ids: frozenset[int]
     grammar: GrammarState | None
+    untold: list[TokenLogprob] = field(default_factory=list)  # of tokens whose text is held back
     started_at: float | None = None
     first_token_at: float | None = None
     last_token_at: float = 0.0
@@ -236,8 +238,8 @@ class Engine:
             if flight is None:
                 return []
         self._in_step = [row.chunk.sequence.request_id for row in flight.rows if self._is_live(row)]
-        # What a grammar allows next depends on the token before, so that must be known.
-        if self._runner.looks_ahead and not any_allowed(flight.rows):
+        # What a grammar allows next, or a penalty is for, depends on the token before, so that must be known.
+        if self._runner.looks_ahead and not any(row.on_host for row in flight.rows):
             ahead = self._scheduler.plan_ahead([row.chunk for row in flight.rows])
             self._flight = self._launch(ahead, True, None)
         events = self._finish(flight, self._runner.collect(flight.ticket))
@@ -267,14 +269,14 @@ class Engine:
         entry = self._requests.get(sequence.request_id)
         return entry is not None and entry.sequence is sequence
 
-    def _finish(self, flight: _Flight, tokens: Sequence[int]) -> list[RequestEvent]:
+    def _finish(self, flight: _Flight, tokens: Sequence[Choice]) -> list[RequestEvent]:
         """Takes what a step has computed; what it did for requests that have ended meanwhile is nobody's."""
         self._scheduler.advance([row.chunk for row in flight.rows if self._is_live(row)])
         now = self._clock()
         events: list[RequestEvent] = []
         chosen = iter(tokens)
         for row in flight.rows:
-            chunk, token = row.chunk, next(chosen) if row.wants_token else None
+            chunk, choice = row.chunk, next(chosen) if row.wants_token else None
             if not self._is_live(row):
                 continue
             entry = self._requests[chunk.sequence.request_id]
@@ -283,8 +285,8 @@ class Engine:
             if done > entry.reported_tokens:
                 entry.reported_tokens = done
                 events.append(PrefillEvent(chunk.sequence.request_id, done, chunk.sequence.prompt_tokens))
-            if token is not None:
-                events += self._next_token(entry, token, now)
+            if choice is not None:
+                events += self._next_token(entry, choice, now)
         return events
 
     def cancel_all(self) -> list[DoneEvent]:
@@ -327,29 +329,49 @@ class Engine:
             waiting=len(self._scheduler.waiting),
         )
 
-    def _next_token(self, entry: _Request, token: int, now: float) -> list[RequestEvent]:
-        sequence = entry.sequence
+    def _next_token(self, entry: _Request, choice: Choice, now: float) -> list[RequestEvent]:
+        sequence, token = entry.sequence, choice.token_id
         if entry.first_token_at is None:
             entry.first_token_at = entry.last_token_at = now
         if token in entry.end_token_ids:
             return [*self._text(entry, entry.text.finish()), self._done(entry, "stop")]
         entry.last_token_at = now
-        sequence.token_ids.append(token)
-        events = self._text(entry, entry.text.push(token))
-        if entry.grammar is not None and not entry.text.stopped:
-            try:
-                entry.grammar.accept(token)
-            except InferenceError as error:
-                return [*events, self._failed(entry, error)]
-            if entry.grammar.is_complete:
-                return [*events, *self._text(entry, entry.text.finish()), self._done(entry, "stop")]
-        if not entry.text.stopped and len(sequence.token_ids) == sequence.max_tokens:
+        try:
+            certain = [] if entry.grammar is None else entry.grammar.accept(token)
+        except InferenceError as error:
+            return [self._failed(entry, error)]
+        events: list[RequestEvent] = []
+        room = sequence.max_tokens - len(sequence.token_ids)
+        for new in [choice, *map(self._certain, certain)][:room]:
+            sequence.token_ids.append(new.token_id)
+            self._tell(entry, new)
+            events += self._text(entry, entry.text.push(new.token_id))
+            if entry.text.stopped:
+                return [*events, self._done(entry, "stop")]
+        is_complete = entry.grammar is not None and entry.grammar.is_complete and len(certain) < room
+        if is_complete or len(sequence.token_ids) == sequence.max_tokens:
             events += self._text(entry, entry.text.finish())
-            return [*events, self._done(entry, "stop" if entry.text.stopped else "length")]
-        return [*events, self._done(entry, "stop")] if entry.text.stopped else events
+            return [*events, self._done(entry, "stop" if is_complete or entry.text.stopped else "length")]
+        return events
 
     def _text(self, entry: _Request, text: str) -> list[RequestEvent]:
-        return [TokenEvent(entry.request.request_id, text)] if text else []
+        if not text:
+            return []
+        tokens, entry.untold = tuple(entry.untold), []
+        return [TokenEvent(entry.request.request_id, text, tokens)]
+
+    @staticmethod
+    def _certain(token_id: int) -> Choice:
+        """A token that the grammar left no choice about."""
+        return Choice(token_id, 0.0)
+
+    def _tell(self, entry: _Request, choice: Choice) -> None:
+        """Keeps a token's log-probability for the event that will have its text, where it is asked for."""
+        if entry.request.sampling.top_logprobs is None or choice.logprob is None:
+            return
+        text_of = self._tokenizer.token_bytes
+        top = tuple((token_id, text_of(token_id), value) for token_id, value in choice.top)
+        entry.untold.append(TokenLogprob(choice.token_id, text_of(choice.token_id), choice.logprob, top))
 
     def _done(self, entry: _Request, reason: FinishReason) -> DoneEvent:
         del self._requests[entry.request.request_id]

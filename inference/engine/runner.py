@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.backends.backend import Batch
-from inference.engine.sampler import choose
+from inference.engine.sampler import choose, log_probabilities
 from inference.engine.scheduler import Chunk
 from inference.request import SamplingParams
 
@@ -42,6 +42,11 @@ class Row:
     allowed: NDArray[np.bool_] | None = None
 
     @property
+    def on_host(self) -> bool:
+        """The plain sampler chooses its token, from exact logits, and the one after it cannot be computed before."""
+        return self.allowed is not None or self.sampling.needs_logits
+
+    @property
     def index(self) -> int:
         """Tokens of the answer before the one that is to be chosen."""
         return self.chunk.start + self.chunk.count - self.chunk.sequence.prompt_tokens
@@ -50,6 +55,20 @@ class Row:
     def is_decode(self) -> bool:
         """One token of an answer. A prompt's last token alone is prefill, however its chunks were cut."""
         return self.chunk.is_decode
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A token that was chosen.
+
+    Attributes:
+        logprob: its log-probability; None where nobody asked for it.
+        top: the likeliest tokens at its place and their log-probabilities.
+    """
+
+    token_id: int
+    logprob: float | None = None
+    top: Sequence[tuple[int, float]] = ()
 
 
 class Runner(Protocol):
@@ -67,7 +86,7 @@ class Runner(Protocol):
         """
         ...
 
-    def collect(self, ticket: Ticket) -> list[int]:
+    def collect(self, ticket: Ticket) -> list[Choice]:
         """Waits for the tokens of the rows that want one, in their order.
 
         Raises:
@@ -106,13 +125,10 @@ class HostRunner:
         logits = self._decoder.forward(step_batch(rows), should_stop)
         return None if logits is None else _Computed(rows, logits)
 
-    def collect(self, ticket: _Computed) -> list[int]:
+    def collect(self, ticket: _Computed) -> list[Choice]:
         """See Runner."""
         wanting = [row for row in ticket.rows if row.wants_token]
-        return [
-            choose(logits, row.chunk.sequence.token_ids, row.sampling, row.seed, row.index, row.allowed)
-            for row, logits in zip(wanting, ticket.logits, strict=True)
-        ]
+        return [choose_token(row, logits) for row, logits in zip(wanting, ticket.logits, strict=True)]
 
 
 def step_batch(rows: Sequence[Row]) -> Batch:
@@ -132,10 +148,17 @@ def step_batch(rows: Sequence[Row]) -> Batch:
         context_lengths=np.array([end for _, _, end in spans], dtype=np.int32),
         page_tables=tables,
         logit_rows=np.array([starts[i + 1] - 1 for i, row in enumerate(rows) if row.wants_token], dtype=np.int32),
-        exact_rows=np.array([row.allowed is not None for row in wanting]) if any_allowed(wanting) else None,
+        exact_rows=np.array([row.on_host for row in wanting]) if any(row.on_host for row in wanting) else None,
     )
 
 
-def any_allowed(rows: Sequence[Row]) -> bool:
-    """Whether a grammar restricts one of the rows."""
-    return any(row.allowed is not None for row in rows)
+def choose_token(row: Row, logits: NDArray[np.float32]) -> Choice:
+    """The row's next token by the plain sampler.
+
+    Args:
+        logits: (vocab_size,) after the row's last token.
+    """
+    token = choose(logits, row.chunk.sequence.token_ids, row.sampling, row.seed, row.index, row.allowed)
+    if row.sampling.top_logprobs is None:
+        return Choice(token)
+    return Choice(token, *log_probabilities(logits, token, row.sampling.top_logprobs))

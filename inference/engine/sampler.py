@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.errors import InferenceError
+from inference.errors import InferenceError, InvalidRequestError
 from inference.request import SamplingParams
 
 _NUCLEUS_GUESS = 256
@@ -29,7 +29,7 @@ def choose(
 
     Args:
         logits: float32 (vocab_size,).
-        token_ids: prompt and answer so far, for the repetition penalty.
+        token_ids: prompt and answer so far, for the penalties.
         seed: the request's.
         index: how many tokens of the answer there are; with the seed it fixes the random number, whatever runs beside.
         allowed: bool (vocab_size,), tokens to choose from; None for all.
@@ -39,6 +39,8 @@ def choose(
     """
     if params.repetition_penalty != 1.0:
         logits = penalize(logits, token_ids, params.repetition_penalty)
+    if params.needs_logits:
+        logits = adjust(logits, token_ids[len(token_ids) - index :], params)
     if allowed is not None:
         choices = np.flatnonzero(allowed)
         return int(choices[_choose(logits[choices], params, seed, index)])
@@ -76,6 +78,34 @@ def penalize(logits: NDArray[np.float32], token_ids: Sequence[int], penalty: flo
     values = logits[seen]
     result[seen] = np.where(values > 0, values / penalty, values * penalty)
     return result
+
+
+def adjust(logits: NDArray[np.float32], answer: Sequence[int], params: SamplingParams) -> NDArray[np.float32]:
+    """Logits less the penalties for what the answer has, plus the bias.
+
+    Raises:
+        InvalidRequestError: the bias is of a token that the model does not have.
+    """
+    result = logits.copy()
+    seen, counts = np.unique(np.asarray(answer, dtype=np.int64), return_counts=True)
+    result[seen] -= params.presence_penalty + params.frequency_penalty * counts.astype(np.float32)
+    for token_id, bias in params.logit_bias:
+        if token_id >= len(logits):
+            raise InvalidRequestError(
+                f"logit_bias names the token {token_id}, but the model has tokens 0 to {len(logits) - 1}."
+            )
+        result[token_id] += bias
+    return result
+
+
+def log_probabilities(logits: NDArray[np.float32], token_id: int, count: int) -> tuple[float, list[tuple[int, float]]]:
+    """Of a token, and of the `count` likeliest ones, the likeliest first; of the model alone, without any filter."""
+    wide = logits.astype(np.float64)
+    top = float(wide.max())
+    normalizer = top + float(np.log(np.exp(wide - top).sum()))
+    best = np.argpartition(-wide, min(count, len(wide) - 1))[:count]
+    ordered = sorted((int(each) for each in best), key=lambda each: (-wide[each], each))
+    return float(wide[token_id]) - normalizer, [(each, float(wide[each]) - normalizer) for each in ordered]
 
 
 def distribution(logits: NDArray[np.float32], params: SamplingParams) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

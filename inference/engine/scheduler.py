@@ -106,11 +106,11 @@ class Scheduler:
     def plan(self) -> list[Chunk]:
         """The next step's chunks, answers first; empty where nothing is to do. Planning again gives the same."""
         self._admit()
-        decoding = sorted((s for s in self.running if s.remaining == 1), key=lambda s: s.rank)
         chunks = []
-        for sequence in decoding:
-            # One that was preempted for a more important one no longer runs.
-            if sequence in self.running and self._grow(sequence, len(sequence.token_ids)):
+        for sequence in sorted(self.running, key=lambda s: s.rank):
+            # One that was preempted for a more important one no longer runs. A prompt has its pages already, but an
+            # answer may have got several tokens at once.
+            if sequence in self.running and self._grow(sequence, len(sequence.token_ids)) and sequence.remaining == 1:
                 chunks.append(Chunk(sequence, sequence.num_computed, 1))
         budget = max(1, self._prefill_chunk // DECODE_SHARE) if chunks else self._prefill_chunk
         for sequence in sorted((s for s in self.running if s.remaining > 1), key=lambda s: s.rank):

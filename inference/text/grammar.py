@@ -60,14 +60,24 @@ class GrammarState:
         self.is_complete = False
         self._look()
 
-    def accept(self, token_id: int) -> None:
+    def accept(self, token_id: int) -> list[int]:
         """Goes on behind an allowed token that does not end the answer.
+
+        Returns:
+            The tokens that must follow, which count as accepted as well; often none.
 
         Raises:
             InvalidRequestError: the grammar has become too complex to follow.
         """
         self._matcher.consume_token(token_id)
+        certain: list[int] = []
+        for following in self._matcher.compute_ff_tokens():
+            if self._barred[following]:
+                break
+            certain.append(following)
+        self._matcher.consume_tokens(certain)
         self._look()
+        return certain
 
     def _look(self) -> None:
         self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)

@@ -365,3 +365,35 @@ def test_reading_shows_what_is_under_way() -> None:
     assert (reading.running, reading.waiting, reading.pages_free) == (1, 0, 14)
     engine.close()
     assert model.closed
+
+
+def test_log_probabilities_come_with_the_text_that_their_tokens_made() -> None:
+    prompt, answer = "q", "añb".encode()
+    engine = make_engine(PagedModel(16, scripted(prompt, answer)))
+    events = run(engine, ask(prompt, top_logprobs=2, stop=("b",)))
+    texts = [event for event in events if isinstance(event, TokenEvent)]
+    assert [event.text for event in texts] == ["a", "ñ"]
+    # A character of two tokens has both; the stop string's token made no text.
+    assert [[token.text for token in event.tokens] for event in texts] == [[b"a"], [b"\xc3", b"\xb1"]]
+    normalizer = np.log(np.exp(5.0) + (VOCAB - 1) * np.exp(-5.0))
+    for token in (token for event in texts for token in event.tokens):
+        assert token.logprob == pytest.approx(5.0 - normalizer)
+        assert token.top[0] == (token.token_id, token.text, pytest.approx(token.logprob))
+        assert len(token.top) == 2
+        assert token.top[1][2] == pytest.approx(-5.0 - normalizer)
+
+
+def test_nobody_pays_for_log_probabilities_that_nobody_asks_for() -> None:
+    engine = make_engine(model := PagedModel(16))
+    events = run(engine, ask("plain", max_new_tokens=3))
+    assert all(event.tokens == () for event in events if isinstance(event, TokenEvent))
+    assert all(batch.exact_rows is None for batch in model.batches)
+
+
+def test_a_token_that_has_been_said_is_avoided_where_the_penalty_says_so() -> None:
+    engine = make_engine(PagedModel(16, lambda tokens: 97))
+    # The favourite is 10 ahead, and each time that it is said costs 2: after five times the lowest id is as good.
+    events = run(engine, ask("x", max_new_tokens=8, frequency_penalty=2.0))
+    text = "".join(event.text for event in events if isinstance(event, TokenEvent))
+    assert text.startswith("aaaaa")
+    assert text.count("a") < 8

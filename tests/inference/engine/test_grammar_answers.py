@@ -16,7 +16,7 @@ from inference.backends.backend import Batch
 from inference.engine.engine import Engine, EngineSizes
 from inference.engine.loader import open_engine
 from inference.engine.options import EngineOptions
-from inference.engine.runner import HostRunner, Row, ShouldStop
+from inference.engine.runner import Choice, HostRunner, Row, ShouldStop
 from inference.errors import InvalidRequestError
 from inference.request import DoneEvent, FailedEvent, GenerationRequest, Grammar, Message, SamplingParams, TokenEvent
 from tests.inference.engine.test_engine import VOCAB, ByteTokenizer, PagedModel, end_of, reason_of, run, text_of
@@ -51,13 +51,13 @@ class AheadRunner(HostRunner):
     def __init__(self, model: NoisyModel) -> None:
         super().__init__(model)
         self.ahead: list[bool] = []
-        self._tokens: list[int] = []
+        self._tokens: list[Choice] = []
 
     def launch(self, rows: Any, ahead: bool, should_stop: ShouldStop | None = None) -> Any:
         self.ahead.append(ahead)
         restore = []
         for row, token in zip(rows, self._tokens, strict=False) if ahead else ():
-            row.chunk.sequence.token_ids.append(token)
+            row.chunk.sequence.token_ids.append(token.token_id)
             restore.append(row.chunk.sequence.token_ids)
         ticket = super().launch(rows, False, should_stop)
         assert ticket is not None
@@ -66,13 +66,14 @@ class AheadRunner(HostRunner):
             tokens.pop()
         return self._tokens
 
-    def collect(self, ticket: Any) -> list[int]:
+    def collect(self, ticket: Any) -> list[Choice]:
         return list(ticket)
 
 
-def make_engine(runner: Callable[[NoisyModel], HostRunner] = HostRunner) -> Engine:
-    model = NoisyModel()
-    return Engine(runner(model), model, ByteTokenizer(), EngineSizes(64, 1024, prefill_chunk=64, vocab_size=VOCAB))
+def make_engine(runner: Callable[[NoisyModel], HostRunner] = HostRunner, num_pages: int = 64) -> Engine:
+    model = NoisyModel(num_pages)
+    sizes = EngineSizes(num_pages, 64 * min(num_pages, 16), prefill_chunk=64, vocab_size=VOCAB)
+    return Engine(runner(model), model, ByteTokenizer(), sizes)
 
 
 def ask(text: str, grammar: Grammar | None = WORDS, **sampling: Any) -> GenerationRequest:
@@ -108,17 +109,44 @@ def test_the_length_may_end_an_answer_early_and_a_stop_string_too() -> None:
     assert (text_of(events, stopped), reason_of(events, stopped)) == ("abc", "stop")
 
 
-def test_the_last_token_of_a_grammar_ends_the_answer_without_a_step_more() -> None:
+def test_what_is_certain_takes_no_step_of_its_own() -> None:
+    """The model is asked at the beginning and where it has a choice; 70 tokens are two chunks."""
     engine = make_engine()
-    request = ask("p", Grammar("regex", "abcd"))
+    request = ask("p" * 60, Grammar("regex", "abcd[x-z]efgh[x-z]" + "k" * 70 + "[x-z]{2}"))
     engine.add(request)
+    events = []
     steps = 0
     while engine.has_work:
-        events = engine.step()
+        events += engine.step()
         steps += 1
-    assert steps == 4
+    assert re.fullmatch(request.grammar.text, text_of(events, request))  # type: ignore[union-attr]
+    assert steps == 6
     assert isinstance(events[-1], DoneEvent)
-    assert events[-1].usage.new_tokens == 4
+    assert events[-1].usage.new_tokens == 82
+    assert engine.reading().pages_free == engine.reading().pages_total
+
+
+def test_certain_tokens_end_with_the_length_and_behind_a_stop_string() -> None:
+    grammar = Grammar("regex", "abcdefgh")
+    short, exact, stopped = (
+        ask("p", grammar, max_new_tokens=5),
+        ask("p", grammar, max_new_tokens=8),
+        ask("p", grammar, stop=("de",)),
+    )
+    events = run(make_engine(), short, exact, stopped)
+    found = [(text_of(events, request), reason_of(events, request)) for request in (short, exact, stopped)]
+    assert found == [("abcde", "length"), ("abcdefgh", "stop"), ("abc", "stop")]
+
+
+def test_certain_tokens_wait_for_pages_as_others_do() -> None:
+    """Three answers that grow by a page at once, on fewer pages than they need together."""
+    grammar = Grammar("regex", "[x-z]" + "k" * 100 + "[x-z]" + "m" * 100 + "[x-z]")
+    requests = [ask(f"p{i}" * 20, grammar, temperature=1.0, seed=i) for i in range(3)]
+    alone = [text_of(run(make_engine(), request), request) for request in requests]
+    engine = make_engine(num_pages=8)
+    together = run(engine, *requests)
+    assert [text_of(together, request) for request in requests] == alone
+    assert engine.reading().pages_free == 8
 
 
 def test_neighbours_do_not_matter_on_either_side() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from inference.backends.backend import PAGE_SIZE
 from inference.engine.engine import Engine, EngineSizes
-from inference.engine.runner import HostRunner, Row, ShouldStop
+from inference.engine.runner import Choice, HostRunner, Row, ShouldStop
 from inference.errors import InferenceError
 from inference.request import (
     DoneEvent,
@@ -92,11 +92,11 @@ class AheadRunner:
         self.last = tokens
         return len(self.device.ahead) - 1, tokens
 
-    def collect(self, ticket: tuple[int, list[int]]) -> list[int]:
+    def collect(self, ticket: tuple[int, list[int]]) -> list[Choice]:
         number, tokens = ticket
         if number in self.device.failing:
             raise InferenceError("not a number")
-        return tokens
+        return [Choice(token) for token in tokens]
 
 
 class PlainRunner(AheadRunner):

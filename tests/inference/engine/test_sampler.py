@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from inference.engine.sampler import choose, distribution, greedy, penalize, uniform
-from inference.errors import InferenceError
+from inference.engine.sampler import adjust, choose, distribution, greedy, log_probabilities, penalize, uniform
+from inference.errors import InferenceError, InvalidRequestError
 from inference.request import SamplingParams
 
 
@@ -193,3 +193,56 @@ def test_only_allowed_tokens_are_chosen_by_the_same_rules() -> None:
         assert token == choose(masked, seen, params, seed, 7)
         everything = np.ones(500, np.bool_)
         assert choose(logits, seen, params, seed, 7, everything) == choose(logits, seen, params, seed, 7)
+
+
+def test_penalties_and_bias_by_their_definition() -> None:
+    logits = random_logits(3, 50)
+    params = SamplingParams(presence_penalty=0.5, frequency_penalty=-0.25, logit_bias=((7, 100.0), (8, -3.0)))
+    prompt, answer = [1, 2, 3], [4, 5, 4, 4]
+    wanted = logits.copy()
+    wanted[4] -= 0.5 - 0.25 * 3
+    wanted[5] -= 0.5 - 0.25
+    wanted[7] += 100.0
+    wanted[8] -= 3.0
+    np.testing.assert_allclose(adjust(logits, answer, params), wanted, rtol=1e-6)
+    assert choose(logits, prompt + answer, params, seed=0, index=len(answer)) == 7
+    unbiased = dataclasses.replace(params, logit_bias=())
+    wanted[7], wanted[8] = logits[7], logits[8]
+    assert choose(logits, prompt + answer, unbiased, seed=0, index=len(answer)) == int(wanted.argmax())
+    # The prompt's tokens count for nothing: where the answer is empty, so are the penalties.
+    heavy = SamplingParams(presence_penalty=2.0, frequency_penalty=2.0)
+    best = int(logits.argmax())
+    assert choose(logits, [best] * 9, heavy, seed=0, index=0) == best
+
+
+def test_a_bias_of_a_token_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match=r"the token 50, but the model has tokens 0 to 49"):
+        choose(random_logits(0, 50), [], SamplingParams(logit_bias=((50, 1.0),)), seed=0, index=0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 20])
+def test_log_probabilities_are_those_of_the_whole_vocabulary(count: int) -> None:
+    logits = random_logits(count, 30)
+    wanted = np.log(np.exp(logits.astype(np.float64)) / np.exp(logits.astype(np.float64)).sum())
+    own, top = log_probabilities(logits, 3, count)
+    assert own == pytest.approx(wanted[3])
+    order = np.argsort(-wanted)[:count]
+    assert [token for token, _ in top] == order.tolist()
+    np.testing.assert_allclose([value for _, value in top], wanted[order])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"presence_penalty": 2.1},
+        {"frequency_penalty": -2.1},
+        {"logit_bias": ((1, 101.0),)},
+        {"logit_bias": ((-1, 1.0),)},
+        {"top_logprobs": 21},
+        {"top_logprobs": -1},
+    ],
+    ids=repr,
+)
+def test_parameters_beyond_their_limits_are_refused(change: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequestError, match=next(iter(change))):
+        SamplingParams(**change)  # type: ignore[arg-type]

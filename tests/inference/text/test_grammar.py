@@ -33,9 +33,12 @@ def compiler() -> GrammarCompiler:
 
 
 def written(state: GrammarState, text: str | bytes) -> GrammarState:
-    for byte in text.encode() if isinstance(text, str) else text:
-        assert state.allowed[byte], bytes([byte])
-        state.accept(byte)
+    rest = text.encode() if isinstance(text, str) else text
+    while rest:
+        assert state.allowed[rest[0]], rest
+        certain = bytes(state.accept(rest[0]))
+        assert rest[1:].startswith(certain[: len(rest) - 1])
+        rest = rest[1 + len(certain) :]
     return state
 
 
@@ -66,7 +69,7 @@ def test_a_schema_gives_json_on_one_line(compiler: GrammarCompiler) -> None:
     assert allowed(state) == [b"{"]  # what is certain is written as the tokenizer would
     written(state, '{"name": "好 \\"x\\"", "size": 1')
     assert set(allowed(state)) == {b"0", b"1", b"2"}
-    assert written(state, "2}").is_complete
+    assert written(state, "2}").is_complete  # "}" had to follow
 
 
 def test_control_tokens_are_never_allowed(compiler: GrammarCompiler) -> None:
@@ -84,8 +87,16 @@ def test_control_tokens_are_never_allowed(compiler: GrammarCompiler) -> None:
 def test_a_token_may_be_a_part_of_a_character(compiler: GrammarCompiler) -> None:
     state = compiler.start(Grammar("lark", 'start: "好" | "她"'))
     assert set(allowed(state)) == {"好".encode()[:1], "好".encode()}
-    state.accept("好".encode()[0])
-    assert set(allowed(state)) == {b"\xa5"}
+    assert state.accept("好".encode()[0]) == [0xA5]
+    assert set(allowed(state)) == {b"\xbd", b"\xb9"}
+
+
+def test_what_must_follow_comes_along_but_never_the_end(compiler: GrammarCompiler) -> None:
+    state = compiler.start(Grammar("regex", "x(abc|abd)yz"))
+    assert state.accept(ord("x")) == [*b"ab"]
+    assert set(allowed(state)) == {b"c", b"d"}
+    assert state.accept(ord("d")) == [*b"yz"]
+    assert state.is_complete
 
 
 def test_answers_do_not_share_their_state(compiler: GrammarCompiler) -> None:
