@@ -93,9 +93,13 @@ def sampling_json(sampling: SamplingParams) -> str:
 def sampling_of(text: str) -> SamplingParams:
     """What this version of the app does not know, or does not allow any more, is left at its default."""
     known = {each.name for each in fields(SamplingParams)}
-    values = {name: value for name, value in json.loads(text).items() if name in known}
-    values["stop"] = tuple(values.get("stop", ()))
+    values = {name: _frozen(value) for name, value in json.loads(text).items() if name in known}
     try:
         return SamplingParams(**values)
     except InvalidRequestError:
         return SamplingParams()
+
+
+def _frozen(value: Any) -> Any:
+    """JSON has no tuples."""
+    return tuple(_frozen(each) for each in value) if isinstance(value, list) else value
