@@ -187,7 +187,7 @@ class VramMeter(QWidget):
         for label in (self._legend, self._reason):
             label.setWordWrap(True)
         self._lay_out()
-        self._feed.changed.connect(self._refresh)
+        self._feed.changed.connect(self._on_reading)
         self._refresh()
 
     def _lay_out(self) -> None:
@@ -224,11 +224,11 @@ class VramMeter(QWidget):
         (self._feed.watch if is_seen else self._feed.unwatch)(self)
 
     def sentence(self) -> str:
-        """All that the picture shows, in words."""
+        """All that the picture shows, in words; what a screen reader says of it."""
         last = self._feed.history.last
-        words = [self._title.text(), "" if last is None else last.name]
-        words += [text for _, text in self._parts(last)]
-        return ", ".join(word for word in [*words, self._reason_text(last)] if word)
+        parts = [text for _, text in self._parts(last)]
+        words = [self._place(), "" if last is None else last.name, *parts, self._reason_text(last)]
+        return ", ".join(word for word in words if word)
 
     def event(self, event: QEvent) -> bool:
         """The colours of the legend stand in its text."""
@@ -236,20 +236,27 @@ class VramMeter(QWidget):
             self._refresh()
         return super().event(event)
 
+    def _on_reading(self) -> None:
+        """The words change seldom: a second's work is the picture alone."""
+        self._picture.update()
+        if self.sentence() != self._picture.accessibleDescription():
+            self._refresh()
+
     def _refresh(self) -> None:
-        tr, last = self._translator.tr, self._feed.history.last
-        self._title.setText(tr("GPU memory") if last is None or last.place == "gpu" else tr("Main memory"))
+        last = self._feed.history.last
+        self._title.setText(self._place())
         self._name.set_full_text("" if last is None else last.name)
         self._legend.setText(self._legend_text(last))
         self._legend.setVisible(last is not None)
         self._reason.setText(self._reason_text(last))
         self._reason.setVisible(bool(self._reason.text()))
-        sentence = self.sentence()
         self._legend.setAccessibleName(", ".join(text for _, text in self._parts(last)))
-        for widget in (self, self._picture):
-            widget.setAccessibleName(self._title.text())
-            widget.setAccessibleDescription(sentence)
-        self._picture.update()
+        self._picture.setAccessibleName(self._title.text())
+        self._picture.setAccessibleDescription(self.sentence())
+
+    def _place(self) -> str:
+        tr, last = self._translator.tr, self._feed.history.last
+        return tr("GPU memory") if last is None or last.place == "gpu" else tr("Main memory")
 
     def _legend_text(self, reading: MemoryReading | None) -> str:
         """Each part with a square of its colour; lines break between parts alone."""

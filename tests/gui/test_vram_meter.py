@@ -36,7 +36,8 @@ def test_it_reads_when_it_is_shown_and_lets_go_when_it_is_hidden(
         meter.show()
     expected = "DeskInfer 1.00 GiB, its driver 256 MiB, Others 512 MiB, Free 2.25 GiB of 4.00 GiB"
     assert meter._legend.accessibleName() == expected
-    assert meter.accessibleDescription() == f"GPU memory, RTX 3050, {expected}"
+    assert meter.sentence() == f"GPU memory, RTX 3050, {expected}"
+    assert meter._picture.accessibleDescription() == meter.sentence()
     assert all(part in meter._legend.text().replace("\u00a0", " ") for part in expected.split(", "))
     meter.hide()
     assert memory_source.closed.wait(2)
@@ -70,11 +71,11 @@ def test_what_is_not_known_is_said_with_its_reason_and_comes_back(
     with qtbot.waitSignal(memory_feed.changed):
         meter.show()
     assert texts(meter)[-1] == translator.tr("Not known: {reason}.", reason=reason)
-    assert translator.tr("Others unknown") in meter.accessibleDescription()
+    assert translator.tr("Others unknown") in meter.sentence()
     memory_source.reading = known
     with qtbot.waitSignal(memory_feed.changed, timeout=3000):
         pass
-    assert translator.tr("Others unknown") not in meter.accessibleDescription()
+    assert translator.tr("Others unknown") not in meter.sentence()
 
 
 def test_the_picture_shows_the_shares(qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource):
@@ -105,18 +106,18 @@ def test_no_call_reaches_the_driver_while_the_gpu_sleeps_or_nobody_looks(
     qtbot.addWidget(meter)
     assert nvml_stub.calls == 0
     meter.show()
-    qtbot.waitUntil(lambda: "DeskInfer 512 MiB, Others 512 MiB" in meter.accessibleDescription())
+    qtbot.waitUntil(lambda: "DeskInfer 512 MiB, Others 512 MiB" in meter.sentence())
     nvml_stub.fail("nvmlDeviceGetMemoryInfo", GPU_IS_LOST)
-    qtbot.waitUntil(lambda: "GPU is lost" in meter.accessibleDescription())
+    qtbot.waitUntil(lambda: "GPU is lost" in meter.sentence())
     power.write_text("suspended\n")
-    qtbot.waitUntil(lambda: "is asleep" in meter.accessibleDescription())
+    qtbot.waitUntil(lambda: "is asleep" in meter.sentence())
     calls = nvml_stub.calls
     with qtbot.waitSignals([feed.changed] * 3):
         pass
     assert (nvml_stub.calls, nvml_stub.sessions) == (calls, 0)
     nvml_stub.fail("", 0)
     power.write_text("active\n")
-    qtbot.waitUntil(lambda: "Others 512 MiB" in meter.accessibleDescription())
+    qtbot.waitUntil(lambda: "Others 512 MiB" in meter.sentence())
     meter.hide()  # the model is resident still, but nobody looks
     qtbot.waitUntil(lambda: nvml_stub.sessions == 0)
     calls = nvml_stub.calls
