@@ -142,7 +142,7 @@ def main(
     qt.setWindowIcon(app_icon())
     actions = ActionRegistry()
     settings = Settings.load(settings_file(), setting_registry(actions.all()))
-    client, default_model = build_engine(settings)
+    client, default_model = engine_setup.with_server(settings, *build_engine(settings))
     bridge = Bridge()
     commands = InstanceCommands(client, bridge.post_call)
     try:

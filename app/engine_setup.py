@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
@@ -15,6 +16,8 @@ from app.settings import Settings
 from app.translation import system_locale
 
 if TYPE_CHECKING:
+    from app.engine_client import EngineClient
+    from app.routed_client import RoutedClient
     from inference.engine.options import EngineOptions
     from inference.engine.worker import Worker
 
@@ -88,6 +91,36 @@ def build_engine(
         return chosen_model(settings, model)
 
     return Worker(engine_options(settings, choice), default_model), default_model
+
+
+def with_server(
+    settings: Settings, local: EngineClient, local_model: Callable[[], str]
+) -> tuple[RoutedClient, Callable[[], str]]:
+    """The engine of the windows: the local one, or the server of the settings where that is switched on.
+
+    Args:
+        local_model: which model the local engine loads by default.
+
+    Returns:
+        The engine, and what tells which model is meant.
+    """
+    from app.remote_address import REMOTE_PREFIX, RemoteAddressError
+    from app.remote_client import RemoteClient
+    from app.remote_key import RemoteKeys
+    from app.remote_settings import address_of
+    from app.routed_client import RoutedClient
+
+    keys = RemoteKeys()
+    remote = RemoteClient(keys.get)
+    with contextlib.suppress(RemoteAddressError):  # the window of models says why
+        remote.set_address(address_of(settings))
+
+    def default_model() -> str:
+        if not settings.flag("remote.enabled"):
+            return local_model()
+        return REMOTE_PREFIX if remote.address is None else remote.address.id
+
+    return RoutedClient(local, remote, keys), default_model
 
 
 def open_worker(model: str = "", choice: EngineChoice | None = None) -> Worker:

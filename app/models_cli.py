@@ -112,7 +112,11 @@ def verify(name: _NameArgument = "") -> None:
             if wanted.lower() in store.catalog.entries:
                 told = f"{wanted} is whole: {store.verify(wanted, on_progress)}"
             else:
-                told = f"{wanted} {verify_own(store.resolve(wanted), on_progress)}."
+                check = verify_own(store.resolve(wanted), on_progress)
+                told = f"{wanted} is whole: every file has its checksum."
+                if not check.is_compared:
+                    told = f"{wanted} can be read as a whole and its structure is sound; it states no checksum."
+                    told += f" Its sha256 is {check.sha256}." if check.sha256 else ""
         typer.echo(told, err=True)
 
 

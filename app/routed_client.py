@@ -9,6 +9,7 @@ from dataclasses import replace
 from app.engine_client import CountListener, EngineClient, ModelListener, PlanListener, RequestListener
 from app.remote_address import RemoteAddress, is_remote
 from app.remote_client import RemoteClient
+from app.remote_key import RemoteKeys
 from inference.engine.options import EngineOptions
 from inference.request import EngineReading, GenerationRequest, ModelEvent
 
@@ -21,10 +22,11 @@ class RoutedClient:
     Attributes:
         local: the engine of this process.
         remote: the server.
+        keys: of servers; the remote engine asks them.
     """
 
-    def __init__(self, local: EngineClient, remote: RemoteClient) -> None:
-        self.local, self.remote = local, remote
+    def __init__(self, local: EngineClient, remote: RemoteClient, keys: RemoteKeys | None = None) -> None:
+        self.local, self.remote, self.keys = local, remote, keys or RemoteKeys()
         self._lock = threading.Lock()
         self._is_remote = False
         self._listeners: list[ModelListener] = []

@@ -39,6 +39,7 @@ from app.qt.hotkey_binding import HotkeyState
 from app.qt.main_window import MainWindow
 from app.qt.memory_feed import MemoryFeed
 from app.qt.memory_keeper import MemoryKeeper
+from app.qt.model_binding import ModelBinding
 from app.qt.popup import Popup
 from app.qt.portal_binding import hotkeys_of
 from app.qt.settings_models import model_choices
@@ -46,6 +47,7 @@ from app.qt.settings_owner import SettingsOwner
 from app.qt.status import Status
 from app.qt.theme import apply_scheme
 from app.qt.tray import Tray
+from app.qt.vram_meter import VramMeter
 from app.setting_registry import setting_registry
 from app.settings import Settings, SettingsFileError, Value, program_names
 from app.settings_template import settings_template
@@ -97,6 +99,8 @@ class Application(QObject):
             bridge.post_call,
             self,
         )
+        self.models = ModelBinding(settings, translator, client, default_model, bridge, self)
+        self.models.free_requested.connect(self.unload_model)
         self.wants_restart = False
         self._status = Status()
         self._session: DesktopSession | None = None
@@ -135,6 +139,8 @@ class Application(QObject):
             show_popup=self._show_popup,
             focus_capture=FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
         )
+        self.models.meter = partial(VramMeter, self.memory_feed, self._translator)
+        self.popup.header.remote_badge.follow(self._bridge)
         self.chat = ChatBinding(
             self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate
         )
@@ -258,8 +264,9 @@ class Application(QObject):
         if self._session is not None:
             self.popup.hide()
             self.window.hide()
-            for part in (self.memory_feed, self.keeper, self.settings_owner, self.controller, self.chat):
+            for part in (self.memory_feed, self.keeper, self.settings_owner, self.models, self.chat):
                 part.close()
+            self.controller.close()
             self.clipboard.close()
             self.history.close()
             self._session.grabber.close()
@@ -309,6 +316,7 @@ class Application(QObject):
     def _show_status(self) -> None:
         self.tray.set_status(self._status)
         self.window.set_status(self._status)
+        self.models.set_status(self._status)
 
     def _on_busy_changed(self, is_busy: bool) -> None:
         self.keeper.note_use()

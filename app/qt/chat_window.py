@@ -46,6 +46,7 @@ from app.qt.chat_transcript import Transcript, side_margin
 from app.qt.chat_welcome import Welcome
 from app.qt.clipboard import QtClipboard
 from app.qt.elided_label import ElidedLabel
+from app.qt.remote_badge import RemoteBadge
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled
 from app.translation import Translator
 
@@ -102,6 +103,8 @@ class ChatWindow(QWidget):
         self.composer = Composer(self._translator)
         self.title = ElidedLabel()
         self.title.setFont(scaled(self.font(), 1.05, QFont.Weight.DemiBold))
+        self.remote_badge = RemoteBadge(self._translator)
+        self.remote_badge.follow(self._bridge, self._client.reading().model)
         self.side_button = IconButton("sidebar", tr("Show or hide the conversations"), "Ctrl+B")
         self.options_button = IconButton("sliders", tr("Instructions and sampling of this conversation"))
         self.options_button.setCheckable(True)
@@ -123,6 +126,7 @@ class ChatWindow(QWidget):
         row.addWidget(self.side_button)
         row.addSpacing(SPACE_XS)
         row.addWidget(self.title, 1)
+        row.addWidget(self.remote_badge)
         row.addWidget(self.options_button)
         row.addWidget(self.more_button)
         self.stack = QStackedWidget()

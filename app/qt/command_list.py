@@ -29,6 +29,11 @@ class Host(Protocol):
         """The chat."""
         ...
 
+    @property
+    def models(self) -> Opener:
+        """The window of models."""
+        ...
+
     def run_action(self, action_id: str, source: Source) -> None:
         """Runs an action and shows its answer."""
         ...
@@ -74,6 +79,7 @@ def commands_of(host: Host, actions: ActionRegistry, translator: Translator) -> 
             *action_group(host.run_action, actions, translator),
             Command("popup.focus", tr("Go to the answer"), host.focus_popup, POPUP_HOTKEY_SETTING, in_tray=False),
             Command("chat.open", tr("Open the chat"), lambda: host.chat.open(), CHAT_HOTKEY_SETTING, group="chat"),
+            Command("models.open", tr("Models"), lambda: host.models.open(), group="model"),
             Command("model.load", tr("Load the model"), host.load_model, group="model"),
             Command("model.unload", tr("Free the memory now"), host.unload_model, group="model"),
             Command("window.open", tr("Open the window"), host.show_window, group="app"),

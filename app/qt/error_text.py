@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.qt.notice import Notice
 from app.qt.status import gibibytes
+from app.remote_error import RemoteError
 from app.text_task import Coverage
 from app.translation import Translator, UserText
 from inference.errors import (
@@ -86,6 +87,8 @@ def _notice(error: InferenceError, translator: Translator) -> Notice:
             context=f"{error.context_tokens:,}",
         )
         return Notice(tr("The text is too long"), text, is_error=True)
+    if isinstance(error, RemoteError):
+        return Notice(tr(error.fault.value), tr(error.text), is_error=True)
     heading, cure = _heading_and_cure(error)
     if isinstance(error, OutOfMemoryError):
         heading = UserText("There is not enough memory for the model")
@@ -95,7 +98,8 @@ def _notice(error: InferenceError, translator: Translator) -> Notice:
             free=gibibytes(error.free_bytes),
         )
     words = str(error) or type(error).__name__
-    text = words if translator.language == "en" else f"{tr(cure)}\n{words}"
+    says_all = isinstance(error, OutOfMemoryError)
+    text = words if translator.language == "en" else tr(cure) if says_all else f"{tr(cure)}\n{words}"
     return Notice(tr(heading), text, is_error=True)
 
 

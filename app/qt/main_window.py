@@ -204,7 +204,8 @@ class MainWindow(QWidget):
 
     def set_status(self, status: Status) -> None:
         """Shows what the engine does."""
-        self.state_icon.setPixmap(tray_icon(status.tray_state).pixmap(STATE_ICON_PX, STATE_ICON_PX))
+        icon = tray_icon(status.tray_state, bool(status.remote_host))
+        self.state_icon.setPixmap(icon.pixmap(STATE_ICON_PX, STATE_ICON_PX))
         self.state_line.setText(status.sentence(self._translator))
         self.memory_line.setText(status.memory(self._translator))
         self.memory_line.setVisible(bool(self.memory_line.text()))

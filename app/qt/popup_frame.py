@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QWi
 
 from app.qt.elided_label import ElidedLabel
 from app.qt.icons import svg_icon
+from app.qt.remote_badge import RemoteBadge
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, Colors, scaled
 from app.translation import Translator
 
@@ -33,6 +34,8 @@ class PopupHeader(QWidget):
         layout.setSpacing(SPACE_S)
         layout.addWidget(self.title)
         layout.addWidget(self.subtitle, 1)
+        self.remote_badge = RemoteBadge(translator)
+        layout.addWidget(self.remote_badge)
         layout.addWidget(self.chat_button)
         layout.addWidget(self.close_button)
         policy = self.chat_button.sizePolicy()

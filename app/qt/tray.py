@@ -45,7 +45,9 @@ class Tray(QObject):
         self._commands = commands
         self._translator = translator
         self._free_memory_bytes = free_memory_bytes
-        self._icons: dict[TrayState, QIcon] = {state: tray_icon(state) for state in TrayState}
+        self._icons: dict[tuple[TrayState, bool], QIcon] = {
+            (state, leaves): tray_icon(state, leaves) for state in TrayState for leaves in (False, True)
+        }
         self._status = Status()
         self._hotkeys: Mapping[str, str] = {}
         self.menu = QMenu()
@@ -86,8 +88,10 @@ class Tray(QObject):
 
     def set_status(self, status: Status) -> None:
         """Shows a status by picture, tooltip and the first line of the menu."""
-        if status.tray_state is not self._status.tray_state or self.icon.icon().isNull():
-            self.icon.setIcon(self._icons[status.tray_state])
+        shown = (self._status.tray_state, bool(self._status.remote_host))
+        picture = (status.tray_state, bool(status.remote_host))
+        if picture != shown or self.icon.icon().isNull():
+            self.icon.setIcon(self._icons[picture])
         self._status = status
         self._refresh_text()
         self._refresh_enabled()
@@ -105,7 +109,7 @@ class Tray(QObject):
         if is_error:
             self.icon.showMessage(title, text, QSystemTrayIcon.MessageIcon.Warning, MESSAGE_SHOWN_MS)
         else:
-            self.icon.showMessage(title, text, self._icons[TrayState.READY], MESSAGE_SHOWN_MS)
+            self.icon.showMessage(title, text, self._icons[TrayState.READY, False], MESSAGE_SHOWN_MS)
         return True
 
     def rebuild_menu(self) -> None:
@@ -140,7 +144,8 @@ class Tray(QObject):
         """Only what would change something can be chosen."""
         usable = {
             "model.load": self._status.model_state in (ModelState.EMPTY, ModelState.FAILED),
-            "model.unload": self._status.model_state in (ModelState.LOADING, ModelState.READY),
+            "model.unload": not self._status.remote_host
+            and self._status.model_state in (ModelState.LOADING, ModelState.READY),
         }
         for action in self.menu.actions():
             action.setEnabled(usable.get(action.objectName(), action.isEnabled()))

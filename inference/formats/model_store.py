@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import filelock
 import platformdirs
@@ -25,7 +26,6 @@ from inference.errors import DownloadError, InferenceError, ModelFormatError, Mo
 from inference.formats.catalog import Catalog, CatalogEntry, load_catalog
 from inference.formats.download import MANIFEST, DownloadOptions, fetch_model
 from inference.formats.json_file import read_object
-from inference.formats.own_models import find_own, own_models, remove_own, verify_own
 from inference.formats.partial_file import CHUNK_BYTES, sync_directory
 from inference.formats.transfer import IsCancelled, OnProgress, Transfer
 
@@ -92,7 +92,7 @@ class ModelStore:
                 )
         if exists and (is_directory or path.suffix.lower() == ".gguf"):
             return path.resolve()
-        own = find_own(self.root, name)
+        own: Path | None = _own().find_own(self.root, name)
         if own is not None:
             return own
         if path.suffix.lower() == ".gguf":
@@ -144,7 +144,7 @@ class ModelStore:
 
     def own(self) -> tuple[Path, ...]:
         """What the user has put into the store: files, checkpoints and directories that no catalog knows."""
-        return tuple(own_models(self.root, self.catalog.entries))
+        return tuple(_own().own_models(self.root, self.catalog.entries))
 
     def verify(self, model_id: str, on_progress: OnProgress | None = None) -> Path:
         """Reads a model as a whole and compares every file with its sha256; the model's path.
@@ -158,7 +158,7 @@ class ModelStore:
         """
         if model_id.lower() not in self.catalog.entries:
             own = self.resolve(model_id)
-            verify_own(own, on_progress)
+            _own().verify_own(own, on_progress)
             return own
         entry = self._entry(model_id)
         directory = self.root / entry.id
@@ -197,7 +197,8 @@ class ModelStore:
             InferenceError: it cannot be deleted, on Windows because a program has it open.
         """
         if model_id.lower() not in self.catalog.entries:
-            return remove_own(self.root, self.resolve(model_id))
+            freed_bytes: int = _own().remove_own(self.root, self.resolve(model_id))
+            return freed_bytes
         entry = self._entry(model_id)
         stored = self._stored(entry)
         directories = [path for path in (self.root / entry.id, self.root / ".partial" / entry.id) if path.exists()]
@@ -294,6 +295,13 @@ class ModelStore:
             yield
         finally:
             lock.release()
+
+
+def _own() -> ModuleType:
+    """Readers of all formats need NumPy, which a start of the windows should not pay for."""
+    from inference.formats import own_models
+
+    return own_models
 
 
 def _shown(name: str) -> str:

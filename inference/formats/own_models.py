@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from inference.errors import InferenceError, ModelFormatError
@@ -61,11 +62,21 @@ def remove_own(root: Path, path: Path) -> int:
     return size
 
 
-def verify_own(path: Path, on_progress: OnProgress | None = None) -> str:
-    """Reads a model as a whole; its checksums where it states some, else its structure.
+@dataclass(frozen=True, slots=True)
+class OwnCheck:
+    """What reading a model as a whole has told.
 
-    Returns:
-        What could be told, as the end of a sentence.
+    Attributes:
+        is_compared: every file has the checksum that it should have; else only the structure could be looked at.
+        sha256: of its one file, "" where it has several.
+    """
+
+    is_compared: bool
+    sha256: str = ""
+
+
+def verify_own(path: Path, on_progress: OnProgress | None = None) -> OwnCheck:
+    """Reads a model as a whole; its checksums where it states some, else its structure.
 
     Raises:
         ModelFormatError, UnsupportedModelError, ModelNotFoundError: damaged, not run here, or gone.
@@ -73,7 +84,7 @@ def verify_own(path: Path, on_progress: OnProgress | None = None) -> str:
     kind = model_kind(path)
     if kind == "checkpoint":
         verify_checkpoint(path, on_progress)
-        return "is whole: every file has its checksum"
+        return OwnCheck(is_compared=True)
     source = open_model(path)
     try:
         source.tokenizer_data()
@@ -96,10 +107,7 @@ def verify_own(path: Path, on_progress: OnProgress | None = None) -> str:
             raise ModelFormatError(
                 f"{file} is damaged: its sha256 is {sha256}, but it must be {stated[file.name]}. Fetch it again."
             )
-    if all(file.name in stated for file in files):
-        return "is whole: every file has its checksum"
-    words = "can be read as a whole, and its structure is sound; it states no checksum to compare with"
-    return f"{words} (sha256 {sha256})" if len(files) == 1 else words
+    return OwnCheck(all(file.name in stated for file in files), sha256 if len(files) == 1 else "")
 
 
 def _stated_checksums(directory: Path) -> dict[str, str]:
