@@ -64,7 +64,7 @@ class HotkeyError(Exception):
 
 
 TAKEN = UserText(
-    "another program uses this combination; choose another one in the settings file, or free it there and try again."
+    "another program uses this combination; choose another one in the settings, or free it there and try again."
 )
 
 

@@ -33,6 +33,11 @@ def log_dir() -> Path:
     return platformdirs.user_log_path(APP_NAME, appauthor=False)
 
 
+def welcomed_file() -> Path:
+    """An empty file that says that the welcome of the first start has been seen. Not created here."""
+    return data_dir() / "welcomed"
+
+
 def runtime_dir() -> Path:
     """The lock and the socket of the running app; its owner makes it private (see app/instance.py). Not created here.
 

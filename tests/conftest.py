@@ -56,6 +56,9 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
         if (real / name).is_dir():
             (home / own / "deskinfer").mkdir()
             (home / own / "deskinfer" / name).symlink_to(real / name, target_is_directory=True)
+    # This is not the first start, except where a test says so.
+    (home / "data" / "deskinfer").mkdir(exist_ok=True)
+    (home / "data" / "deskinfer" / "welcomed").touch()
     yield
 
 

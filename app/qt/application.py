@@ -16,7 +16,6 @@ from PySide6.QtGui import QCursor, QDesktopServices, QFont, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from app.actions import ActionRegistry
-from app.autostart import open_autostart
 from app.commands import Source
 from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
@@ -42,12 +41,12 @@ from app.qt.memory_keeper import MemoryKeeper
 from app.qt.model_binding import ModelBinding
 from app.qt.popup import Popup
 from app.qt.portal_binding import hotkeys_of
-from app.qt.settings_models import model_choices
 from app.qt.settings_owner import SettingsOwner
 from app.qt.status import Status
 from app.qt.theme import apply_scheme
 from app.qt.tray import Tray
 from app.qt.vram_meter import VramMeter
+from app.qt.welcome_owner import WelcomeOwner
 from app.setting_registry import setting_registry
 from app.settings import Settings, SettingsFileError, Value, program_names
 from app.settings_template import settings_template
@@ -90,15 +89,7 @@ class Application(QObject):
         self.engine_settings = EngineSettings(
             settings, client, engine_options or partial(options_of, settings), default_model, self
         )
-        self.settings_owner = SettingsOwner(
-            settings,
-            translator,
-            self.engine_settings,
-            open_autostart(),
-            partial(model_choices, translator),
-            bridge.post_call,
-            self,
-        )
+        self.settings_owner = SettingsOwner(settings, translator, self.engine_settings, bridge.post_call, self)
         self.models = ModelBinding(settings, translator, client, default_model, bridge, self)
         self.models.free_requested.connect(self.unload_model)
         self.wants_restart = False
@@ -156,22 +147,17 @@ class Application(QObject):
         self._tell_problems()
         self.history.tell_problem()
         AfterAnswer(self._settings, self.controller, self.popup, session.desktop, self, session.portal is not None)
-        DiagnosticsDesk(
-            self._settings,
-            self._actions,
-            self._translator,
-            self._client,
-            self._bridge,
-            self.settings_owner,
-            session.kind,
-            self.tray.is_available,
-        )
-        self.settings_owner.offer_clearing(self.history.ask_to_clear)
+        owner = self.settings_owner
+        DiagnosticsDesk(owner, self._actions, self._client, self._bridge, session.kind, self.tray.is_available)
+        owner.offer_clearing(self.history.ask_to_clear)
+        self.welcome = WelcomeOwner(owner, self._default_model, self._bridge.post_call)
+        self.welcome.model_arrived.connect(self.load_model)
         languages = self._languages()
         if needs_identifier((languages.first, languages.second)):
             threading.Thread(target=preload, name="language-preload", daemon=True).start()
         self._client.listen(self._bridge.post_event)
-        self.load_model()
+        if self.welcome.begin():
+            self.load_model()
         QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
 
     def _connect(self) -> None:
@@ -264,7 +250,7 @@ class Application(QObject):
         if self._session is not None:
             self.popup.hide()
             self.window.hide()
-            for part in (self.memory_feed, self.keeper, self.settings_owner, self.models, self.chat):
+            for part in (self.memory_feed, self.keeper, self.settings_owner, self.welcome, self.models, self.chat):
                 part.close()
             self.controller.close()
             self.clipboard.close()

@@ -6,17 +6,13 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
 
 from app.actions import ActionRegistry
 from app.diagnostics import AppState, Timings, bundle
 from app.engine_client import EngineClient
 from app.qt.bridge import Bridge
 from app.qt.diagnostics_window import DiagnosticsWindow
-from app.qt.settings_extras import ButtonRow
 from app.qt.settings_owner import SettingsOwner
-from app.settings import Settings
-from app.translation import Translator
 from inference.request import DoneEvent, RequestEvent
 
 
@@ -29,12 +25,10 @@ class DiagnosticsDesk(QObject):
 
     def __init__(
         self,
-        settings: Settings,
+        owner: SettingsOwner,
         actions: ActionRegistry,
-        translator: Translator,
         client: EngineClient,
         bridge: Bridge,
-        owner: SettingsOwner,
         session: str,
         has_tray: Callable[[], bool],
     ) -> None:
@@ -44,12 +38,17 @@ class DiagnosticsDesk(QObject):
             session: kind of the desktop session.
         """
         super().__init__(owner)
-        self._settings, self._actions, self._translator = settings, actions, translator
+        self._settings, self._actions, self._translator = owner.settings, actions, owner.translator
         self._client, self._owner, self._session, self._has_tray = client, owner, session, has_tray
         self._timings = Timings()
         self.window: DiagnosticsWindow | None = None
         bridge.request_event.connect(self._on_request_event)
-        owner.extras["diagnostics"] = self._row
+        tr = owner.translator.tr
+        help_text = tr(
+            "Versions, hardware, settings without texts, states and timings, for a report of a fault. It holds no "
+            "text of yours, and you see all of it before it is saved."
+        )
+        owner.offer("diagnostics", tr("Diagnostics bundle"), help_text, tr("Look at it…"), lambda _dialog: self.open())
 
     def open(self) -> None:
         """Collects anew and shows what was found."""
@@ -62,19 +61,6 @@ class DiagnosticsDesk(QObject):
         )
         self.window = DiagnosticsWindow(self._translator, partial(bundle, self._settings, self._actions, state))
         self.window.show()
-
-    def _row(self) -> QWidget:
-        tr = self._translator.tr
-        row = ButtonRow(
-            tr("Diagnostics bundle"),
-            tr(
-                "Versions, hardware, settings without texts, states and timings, for a report of a fault. It holds no "
-                "text of yours, and you see all of it before it is saved."
-            ),
-            tr("Look at it…"),
-        )
-        row.button.clicked.connect(self.open)
-        return row
 
     def _on_request_event(self, event: RequestEvent) -> None:
         if isinstance(event, DoneEvent):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy
 
 from app.autostart import Autostart, AutostartError, AutostartState
 from app.qt.settings_controls import FlagControl
 from app.qt.settings_row import Row
-from app.qt.theme import SPACE_S
 from app.translation import Translator
 
 
@@ -69,51 +67,3 @@ class ButtonRow(Row):
         self.button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.button.setAccessibleName(title)
         super().__init__(title, help_text, self.button)
-
-
-class KeyRow(Row):
-    """The key of a server: it goes into the system's keyring, never into the settings file, and is never shown.
-
-    Signals:
-        entered: the key that the user has put in, "" to forget it.
-    """
-
-    entered = Signal(str)
-
-    def __init__(self, translator: Translator) -> None:
-        tr = self._tr = translator.tr
-        self.field = QLineEdit()
-        self.field.setEchoMode(QLineEdit.EchoMode.Password)
-        self.field.setPlaceholderText(tr("Paste a key, then press Enter"))
-        self.field.setAccessibleName(tr("Key of the server"))
-        self.forget_button = QPushButton(tr("Forget"))
-        self.forget_button.setAccessibleName(tr("Forget the key of the server"))
-        holder = QWidget()
-        layout = QHBoxLayout(holder)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self.field, 1)
-        layout.addWidget(self.forget_button)
-        super().__init__(
-            tr("Key of the server"),
-            tr("Kept in the system's keyring; it is never written into the settings file. Not every server wants one."),
-            holder,
-            is_wide=True,
-        )
-        self.field.editingFinished.connect(self._on_finished)
-        self.forget_button.clicked.connect(lambda: self.entered.emit(""))
-
-    def show_kept(self, is_kept: bool, outlives: bool = True) -> None:
-        """Says whether there is a key, and whether it is still there after the next start."""
-        self.forget_button.setEnabled(is_kept)
-        if is_kept and not outlives:
-            text = self._tr("This system has no keyring, so the key is forgotten when the app ends.")
-        else:
-            text = self._tr("A key is kept.") if is_kept else self._tr("No key is kept.")
-        self.show_status(text)
-
-    def _on_finished(self) -> None:
-        text = self.field.text().strip()
-        if text:
-            self.field.clear()
-            self.entered.emit(text)

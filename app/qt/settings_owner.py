@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.autostart import Autostart
+from app.autostart import open_autostart
 from app.desktop import Hotkey
 from app.hotkeys import HotkeyFormatError, parse, warnings
 from app.platform.desktop_shortcuts import Shortcut, known_shortcuts
@@ -16,9 +16,9 @@ from app.qt.engine_settings import EngineSettings
 from app.qt.hotkey_binding import HotkeyState, HotkeyStatus
 from app.qt.hotkey_edit import HotkeyEdit
 from app.qt.settings_banner import Banner
-from app.qt.settings_controls import ModelChoice
 from app.qt.settings_dialog import SettingsDialog
 from app.qt.settings_extras import AutostartRow, ButtonRow
+from app.qt.settings_models import model_choices
 from app.qt.settings_row import SettingRow, text_label
 from app.settings import Settings, Value
 from app.translation import Translator, UserText
@@ -33,6 +33,8 @@ class SettingsOwner(QObject):
 
     Attributes:
         dialog: while it is open.
+        statuses: what became of each hotkey.
+        limits: what is not possible on this desktop, in the user's language.
         extras: makes further rows by the id of their group, each time the dialog is opened; the app adds to it.
 
     Signals:
@@ -40,36 +42,35 @@ class SettingsOwner(QObject):
         restart_requested: the user wants the app started anew.
         pause_requested: whether the app's hotkeys must be free, since a combination is being pressed in.
         retry_requested: the combinations are to be tried again.
+        hotkeys_changed: `statuses` or `limits` did.
     """
 
     file_requested = Signal()
     restart_requested = Signal()
     pause_requested = Signal(bool)
     retry_requested = Signal()
+    hotkeys_changed = Signal()
 
     def __init__(
         self,
         settings: Settings,
         translator: Translator,
         engine: EngineSettings,
-        autostart: Autostart,
-        models: Callable[[], Sequence[ModelChoice]],
         post_call: PostCall,
         parent: QObject | None = None,
     ) -> None:
         """Opens nothing yet.
 
         Args:
-            models: that can be chosen; asked when the dialog opens.
             post_call: runs a function on the UI thread.
         """
         super().__init__(parent)
-        self._settings, self._translator, self._engine = settings, translator, engine
-        self._autostart, self._models, self._post_call = autostart, models, post_call
+        self.settings, self.translator, self._engine = settings, translator, engine
+        self._post_call = post_call
         self.dialog: SettingsDialog | None = None
-        self.extras: dict[str, Callable[[], QWidget]] = {"start": lambda: AutostartRow(autostart, translator)}
-        self._statuses: Sequence[HotkeyStatus] = ()
-        self._limits: Sequence[str] = ()
+        self.extras: dict[str, Callable[[], QWidget]] = {"start": lambda: AutostartRow(open_autostart(), translator)}
+        self.statuses: Sequence[HotkeyStatus] = ()
+        self.limits: Sequence[str] = ()
         self._keys: Mapping[str, str] = {}
         self._shortcuts: dict[Hotkey, Shortcut] | None = None
         self._arrived: dict[str, QTimer] = {}
@@ -77,24 +78,25 @@ class SettingsOwner(QObject):
         settings.listen("language.ui", self._on_language)
         engine.waiting_changed.connect(self._on_waiting)
 
-    def offer_clearing(self, ask: Callable[[QWidget], None]) -> None:
-        """Adds the row that clears the history.
+    def offer(self, group_id: str, title: str, help_text: str, label: str, act: Callable[[QWidget], object]) -> None:
+        """Adds a row with a button to a group of the dialog (app/setting_pages.py).
 
         Args:
-            ask: asks the user, in front of a window, and clears it.
+            act: what the button does; gets the dialog.
         """
-        tr = self._translator.tr
 
         def make() -> QWidget:
-            row = ButtonRow(
-                tr("Clear the history"),
-                tr("Removes every conversation and every kept answer from this computer, for good."),
-                tr("Clear…"),
-            )
-            row.button.clicked.connect(lambda: ask(row.window()))
+            row = ButtonRow(title, help_text, label)
+            row.button.clicked.connect(lambda: act(row.window()))
             return row
 
-        self.extras["history"] = make
+        self.extras[group_id] = make
+
+    def offer_clearing(self, ask: Callable[[QWidget], object]) -> None:
+        """Adds the row that clears the history; `ask` asks the user, in front of a window, and clears it."""
+        tr = self.translator.tr
+        help_text = tr("Removes every conversation and every kept answer from this computer, for good.")
+        self.offer("history", tr("Clear the history"), help_text, tr("Clear…"), ask)
 
     # --- the dialog ---------------------------------------------------------------------------------------------
 
@@ -123,9 +125,9 @@ class SettingsOwner(QObject):
             self.dialog.close()
 
     def _make(self) -> SettingsDialog:
-        tr = self._translator.tr
+        tr = self.translator.tr
         extras = {group_id: [make()] for group_id, make in self.extras.items()}
-        dialog = SettingsDialog(self._settings, self._translator, self._models(), extras)
+        dialog = SettingsDialog(self.settings, self.translator, model_choices(self.translator), extras)
         dialog.file_requested.connect(self.file_requested)
         dialog.closed.connect(self._drop)
         self._waiting = Banner(button=tr("Load it now"))
@@ -145,7 +147,7 @@ class SettingsOwner(QObject):
                 row.control.recording_changed.connect(self.pause_requested)
         self.dialog = dialog
         self._on_waiting(self._engine.is_waiting)
-        self._on_language("language.ui", self._settings.get("language.ui"))
+        self._on_language("language.ui", self.settings.get("language.ui"))
         self._show_hotkeys()
         return dialog
 
@@ -159,12 +161,12 @@ class SettingsOwner(QObject):
 
     def _on_waiting(self, is_waiting: bool) -> None:
         if self.dialog is not None:
-            text = self._translator.tr("The model is loaded anew once the answer that is being written has ended.")
+            text = self.translator.tr("The model is loaded anew once the answer that is being written has ended.")
             self._waiting.show_text(text if is_waiting else "")
 
     def _on_language(self, _key: str, value: Value) -> None:
         if self.dialog is not None:
-            text = self._translator.tr("The language of the windows changes when the app is started again.")
+            text = self.translator.tr("The language of the windows changes when the app is started again.")
             self._restart.show_text(text if value != self._language else "")
 
     # --- hotkeys ------------------------------------------------------------------------------------------------
@@ -176,13 +178,13 @@ class SettingsOwner(QObject):
             limits: what is not possible on this desktop, in the user's language.
             keys: for each command id the key of the setting that holds its hotkey.
         """
-        self._statuses, self._limits, self._keys = statuses, limits, keys
-        if self.dialog is not None:
-            self._show_hotkeys()
+        self.statuses, self.limits, self._keys = statuses, limits, keys
+        self._show_hotkeys()
+        self.hotkeys_changed.emit()
 
     def hotkey_states(self) -> dict[str, str]:
         """The state of each hotkey, by the key of its setting."""
-        return {self._keys.get(each.command_id, each.command_id): each.state.value for each in self._statuses}
+        return {self._keys.get(each.command_id, each.command_id): each.state.value for each in self.statuses}
 
     def take_hotkey(self, command_id: str) -> bool:
         """Shows that a hotkey has arrived while its page is in front; False where it is to run its command."""
@@ -192,7 +194,7 @@ class SettingsOwner(QObject):
         row = dialog.rows().get(self._keys.get(command_id, ""))
         if row is None:
             return False
-        row.show_status(self._translator.tr("✓ It has arrived."), "accent")
+        row.show_status(self.translator.tr("✓ It has arrived."), "accent")
         dialog.area.ensureWidgetVisible(row)
         timer = self._arrived.get(row.key)
         if timer is None:
@@ -204,23 +206,23 @@ class SettingsOwner(QObject):
     def _show_hotkeys(self) -> None:
         if self.dialog is None:
             return
-        tr = self._translator.tr
+        tr = self.translator.tr
         rows = self.dialog.rows()
-        works = any(status.state is HotkeyState.REGISTERED for status in self._statuses)
+        works = any(status.state is HotkeyState.REGISTERED for status in self.statuses)
         text = tr("Press a combination to see that it arrives; nothing is run while this page is in front.")
-        self._head.setText("\n".join([*self._limits, text] if works else self._limits))
-        by_key = {self._keys.get(status.command_id, ""): status for status in self._statuses}
+        self._head.setText("\n".join([*self.limits, text] if works else self.limits))
+        by_key = {self._keys.get(status.command_id, ""): status for status in self.statuses}
         for key, row in rows.items():
             if row.setting.kind == "hotkey" and not (key in self._arrived and self._arrived[key].isActive()):
                 self._show_status(row, by_key.get(key))
-        is_taken = any(status.state is HotkeyState.TAKEN for status in self._statuses)
+        is_taken = any(status.state is HotkeyState.TAKEN for status in self.statuses)
         self._taken.show_text(tr("Some combinations are taken.") if is_taken else "")
         if is_taken and self._shortcuts is None:
             self._shortcuts = {}
             threading.Thread(target=self._look_for_holders, name="desktop-shortcuts", daemon=True).start()
 
     def _show_status(self, row: SettingRow, status: HotkeyStatus | None) -> None:
-        tr = self._translator.tr
+        tr = self.translator.tr
         if status is None:
             row.show_status("")
         elif status.reason is None:
@@ -241,7 +243,7 @@ class SettingsOwner(QObject):
             return ""
         if shortcut is None:
             return ""
-        text = self._translator.tr(
+        text = self.translator.tr(
             'In the settings of {desktop} it is "{purpose}".', desktop=shortcut.desktop, purpose=shortcut.purpose
         )
         return f" {text}"

@@ -713,8 +713,8 @@
         <translation>Windows 没有响应；请重新启动应用。</translation>
     </message>
     <message>
-        <source>another program uses this combination; choose another one in the settings file, or free it there and try again.</source>
-        <translation>另一个程序正在使用这个组合键；请在设置文件中另选一个，或在那边释放后重试。</translation>
+        <source>another program uses this combination; choose another one in the settings, or free it there and try again.</source>
+        <translation>另一个程序正在使用这个组合键；请在设置中另选一个，或在那边释放后重试。</translation>
     </message>
 </context>
 <context>

@@ -136,38 +136,6 @@
         <translation>要启动的程序已不存在：{program}</translation>
     </message>
     <message>
-        <source>Paste a key, then press Enter</source>
-        <translation>粘贴密钥后按回车</translation>
-    </message>
-    <message>
-        <source>Key of the server</source>
-        <translation>服务器密钥</translation>
-    </message>
-    <message>
-        <source>Forget</source>
-        <translation>删除</translation>
-    </message>
-    <message>
-        <source>Forget the key of the server</source>
-        <translation>删除服务器密钥</translation>
-    </message>
-    <message>
-        <source>Kept in the system's keyring; it is never written into the settings file. Not every server wants one.</source>
-        <translation>保存在系统密钥环中，绝不写入设置文件。并非所有服务器都需要密钥。</translation>
-    </message>
-    <message>
-        <source>This system has no keyring, so the key is forgotten when the app ends.</source>
-        <translation>本系统没有密钥环，应用退出后密钥即被遗忘。</translation>
-    </message>
-    <message>
-        <source>A key is kept.</source>
-        <translation>已保存密钥。</translation>
-    </message>
-    <message>
-        <source>No key is kept.</source>
-        <translation>未保存密钥。</translation>
-    </message>
-    <message>
         <source>not downloaded</source>
         <translation>未下载</translation>
     </message>
@@ -234,10 +202,6 @@
     <message>
         <source>Network</source>
         <translation>网络</translation>
-    </message>
-    <message>
-        <source>More</source>
-        <translation>更多</translation>
     </message>
     <message>
         <source>Help</source>
@@ -354,6 +318,82 @@
     <message>
         <source>Look at it…</source>
         <translation>查看…</translation>
+    </message>
+    <message>
+        <source>Select a text in any program and press a hotkey: a language model on this computer summarizes, translates or rewrites it. Nothing leaves the machine.</source>
+        <translation>在任何程序中选中文字并按下快捷键，本机上的语言模型就会总结、翻译或改写它。任何内容都不会离开本机。</translation>
+    </message>
+    <message>
+        <source>Your system speaks {language}.</source>
+        <translation>您的系统语言是{language}。</translation>
+    </message>
+    <message>
+        <source>The answers come from a model that is downloaded once. The first of the list suits this machine's memory.</source>
+        <translation>回答由一个只需下载一次的模型生成。列表中的第一个适合本机的内存。</translation>
+    </message>
+    <message>
+        <source>size known once the download begins</source>
+        <translation>开始下载后才知道大小</translation>
+    </message>
+    <message>
+        <source>licence {licence}</source>
+        <translation>许可证 {licence}</translation>
+    </message>
+    <message>
+        <source>Download ({size})</source>
+        <translation>下载（{size}）</translation>
+    </message>
+    <message>
+        <source>✓ It is on this computer.</source>
+        <translation>✓ 已在本机上。</translation>
+    </message>
+    <message>
+        <source>Choose other combinations…</source>
+        <translation>更换组合键…</translation>
+    </message>
+    <message>
+        <source>A text to try the hotkeys on</source>
+        <translation>用来试用快捷键的文字</translation>
+    </message>
+    <message>
+        <source>No hotkey works here; the tray menu runs the actions as well.</source>
+        <translation>这里没有可用的快捷键；也可以从托盘菜单执行操作。</translation>
+    </message>
+    <message>
+        <source>Try it: the text below is selected. Press {hotkey}.</source>
+        <translation>试一试：下面的文字已选中，请按 {hotkey}。</translation>
+    </message>
+    <message>
+        <source>Welcome</source>
+        <translation>欢迎</translation>
+    </message>
+    <message>
+        <source>A model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Skip</source>
+        <translation>跳过</translation>
+    </message>
+    <message>
+        <source>Back</source>
+        <translation>上一步</translation>
+    </message>
+    <message>
+        <source>Next</source>
+        <translation>下一步</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>完成</translation>
+    </message>
+    <message>
+        <source>{step} of {steps}</source>
+        <translation>{step} / {steps}</translation>
+    </message>
+    <message>
+        <source>This file is used: {file}</source>
+        <translation>使用此文件：{file}</translation>
     </message>
 </context>
 </TS>
