@@ -33,6 +33,7 @@ from app.qt.diagnostics_desk import DiagnosticsDesk
 from app.qt.engine_settings import EngineSettings
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
+from app.qt.focus_frame import FocusFrame
 from app.qt.history_binding import HistoryBinding
 from app.qt.hotkey_binding import HotkeyState
 from app.qt.main_window import MainWindow
@@ -118,6 +119,7 @@ class Application(QObject):
         self.memory_feed = MemoryFeed(MemoryReader(self._client.reading), self)
         self.keeper = MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
         self.window = MainWindow(self._translator, self.memory_feed)
+        FocusFrame(self)
         self.controller = AnswerController(
             client=self._client,
             actions=self._actions,
@@ -165,6 +167,7 @@ class Application(QObject):
         self._bridge.model_event.connect(self._on_model_event)
         self.controller.busy_changed.connect(self._on_busy_changed)
         self.controller.answered.connect(self.history.add_answer)
+        self.controller.chat_wanted.connect(self.chat.continue_answer)
         self.window.action_requested.connect(self.controller.run_text)
         self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
         self.window.quit_requested.connect(self.quit)

@@ -1,63 +1,117 @@
-"""Every control that the keyboard can reach has a name that a screen reader can say."""
+"""Every control of every window has a name of its own, is reached by Tab, and shows that it has the focus."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.actions import ActionRegistry
-from app.qt.main_window import MainWindow
-from app.qt.memory_feed import MemoryFeed
+from app.desktop import DesktopSession
 from app.qt.notice import Notice
 from app.qt.popup import Popup
 from app.translation import Translator
+from tests.gui.accessibility_walk import doubles, nameless, stops, unreachable, unseen
+from tests.gui.test_application import RunningApp
 
 pytestmark = pytest.mark.gui
 
-# Roles of parts that belong to a named control, and of containers.
-PARTS = {QAccessible.Role.ScrollBar, QAccessible.Role.Client, QAccessible.Role.Window, QAccessible.Role.Dialog}
+
+@pytest.fixture
+def running(qtbot: QtBot, fake_session: DesktopSession, tmp_path: Path) -> Iterator[RunningApp]:
+    running = RunningApp(qtbot, fake_session, tmp_path).start()
+    running.play()
+    yield running
+    running.app.close()
+    QGuiApplication.clipboard().clear()
 
 
-def nameless(widget: QWidget) -> list[str]:
-    """Focusable things below a widget without a name."""
-    found, queue = [], [QAccessible.queryAccessibleInterface(widget)]
-    while queue:
-        item = queue.pop()
-        if item is None or item.state().invisible:
-            continue
-        queue += [item.child(index) for index in range(item.childCount())]
-        name = item.text(QAccessible.Text.Name)
-        if item.state().focusable and item.role() not in PARTS and not name:
-            found.append(f"{item.role()} {item.object()}")
-    return found
+def _home(running: RunningApp) -> QWidget:
+    running.app.window.field.setPlainText("A text.")
+    running.app.window.bring_to_front()
+    return running.app.window
 
 
-def test_popup(qtbot: QtBot):
+def _answer(running: RunningApp) -> QWidget:
+    running.app.controller.run_text("summarize", "A text.")
+    running.play()
+    running.app.popup.take_focus()
+    return running.app.popup
+
+
+def _rewritten(running: RunningApp) -> QWidget:
+    running.app.controller.run_text("rewrite", "A text with 3 words.")
+    running.play()
+    running.app.popup.take_focus()
+    return running.app.popup
+
+
+def _chat(running: RunningApp) -> QWidget:
+    running.app.chat.open()
+    running.app.chat.continue_answer("Summary", "A text.", "# Yes\n\n```python\nprint(1)\n```\n")
+    return running.app.chat.window
+
+
+def _models(running: RunningApp) -> QWidget:
+    running.app.models.open()
+    window = running.app.models.owner.window
+    assert window is not None
+    return window
+
+
+def _settings(running: RunningApp) -> QWidget:
+    running.app.open_settings()
+    assert running.app.settings_owner.dialog is not None
+    return running.app.settings_owner.dialog
+
+
+WINDOWS: list[Callable[[RunningApp], QWidget]] = [_home, _answer, _rewritten, _chat, _models, _settings]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_each_control_has_a_name_of_its_own(running: RunningApp, window: Callable[[RunningApp], QWidget]):
+    shown = window(running)
+    running.qtbot.wait(30)
+    assert nameless(shown) == []
+    assert doubles(shown) == []
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_tab_reaches_each_control_and_shows_where_it_is(running: RunningApp, window: Callable[[RunningApp], QWidget]):
+    shown = window(running)
+    running.qtbot.wait(30)
+    reached = stops(shown)
+    assert len(reached) > 1
+    assert unreachable(shown, reached) == []
+    assert unseen(shown, reached) == []
+
+
+def test_a_message_in_the_popup(qtbot: QtBot):
     popup = Popup(Translator("en"))
     qtbot.addWidget(popup)
     popup.show()
     popup.begin("Summarize")
     popup.append("text")
-    assert nameless(popup) == []
     popup.set_retryable(True)
     popup.show_notice(Notice("Nothing is selected", "A text", "A quotation", "Use this text"))
     assert nameless(popup) == []
+    assert doubles(popup) == []
 
 
-def test_window(qtbot: QtBot, memory_feed: MemoryFeed):
-    window = MainWindow(Translator("en"), memory_feed)
+def test_the_walk_finds_what_is_wrong(qtbot: QtBot):
+    window = QWidget()
     qtbot.addWidget(window)
-    window.set_actions(ActionRegistry(user_dir=Path("no-such-folder")).all())
+    layout = QVBoxLayout(window)
+    buttons = {name: QPushButton(text) for name, text in [("a", "One"), ("b", "One"), ("c", ""), ("d", "Two")]}
+    for button in buttons.values():
+        layout.addWidget(button)
+    buttons["d"].setFocusPolicy(buttons["d"].focusPolicy().NoFocus)
+    window.setStyleSheet("QPushButton { border: 1px solid red; outline: none; }")
     window.show()
-    assert nameless(window) == []
-
-
-def test_the_walk_finds_what_has_no_name(qtbot: QtBot):
-    popup = Popup(Translator("en"))
-    qtbot.addWidget(popup)
-    popup.show()
-    popup.close_button.setAccessibleName("")
-    popup.close_button.setToolTip("")
-    assert len(nameless(popup)) == 1
+    reached = stops(window)
+    assert reached == [buttons["a"], buttons["b"], buttons["c"]]
+    assert len(nameless(window)) == 1
+    assert len(doubles(window)) == 1
+    assert unreachable(window, reached) == ["QPushButton 'Two'"]
+    assert len(unseen(window, reached)) == 3
