@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QScrollArea, QWidget
 
 # Roles of parts that belong to a named control, and of containers.
 PARTS = {
@@ -99,11 +99,21 @@ def unseen(window: QWidget, reached: list[QWidget]) -> list[str]:
     found = []
     for widget in reached:
         widget.setFocus(Qt.FocusReason.TabFocusReason)
+        _scroll_to(widget)
         with_focus = _picture(window, widget)
         widget.clearFocus()
         if with_focus == _picture(window, widget):
             found.append(f"{type(widget).__name__} {widget.accessibleName() or getattr(widget, 'text', str)()!r}")
     return found
+
+
+def _scroll_to(widget: QWidget) -> None:
+    """As Tab does."""
+    parent = widget.parentWidget()
+    while parent is not None:
+        if isinstance(parent, QScrollArea):
+            parent.ensureWidgetVisible(widget)
+        parent = parent.parentWidget()
 
 
 def _picture(window: QWidget, widget: QWidget) -> QImage:

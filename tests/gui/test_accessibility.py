@@ -66,7 +66,13 @@ def _settings(running: RunningApp) -> QWidget:
     return running.app.settings_owner.dialog
 
 
-WINDOWS: list[Callable[[RunningApp], QWidget]] = [_home, _answer, _rewritten, _chat, _models, _settings]
+def _welcome(running: RunningApp) -> QWidget:
+    running.app.welcome.open()
+    assert running.app.welcome.window is not None
+    return running.app.welcome.window
+
+
+WINDOWS: list[Callable[[RunningApp], QWidget]] = [_home, _answer, _rewritten, _chat, _models, _settings, _welcome]
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -85,6 +91,18 @@ def test_tab_reaches_each_control_and_shows_where_it_is(running: RunningApp, win
     assert len(reached) > 1
     assert unreachable(shown, reached) == []
     assert unseen(shown, reached) == []
+
+
+def test_all_pages_of_the_settings(running: RunningApp):
+    running.app.open_settings()
+    dialog = running.app.settings_owner.dialog
+    assert dialog is not None
+    for page in dialog._pages:
+        dialog.show_page(page.page.id)
+        running.qtbot.wait(10)
+        reached = stops(dialog)
+        found = (nameless(dialog), doubles(dialog), unreachable(dialog, reached), unseen(dialog, reached))
+        assert found == ([], [], [], []), page.page.id
 
 
 def test_a_message_in_the_popup(qtbot: QtBot):
