@@ -71,7 +71,7 @@ _PAGES: tuple[tuple[str, UserText, tuple[_GroupPlan, ...]], ...] = (
         "model",
         UserText("Model"),
         (
-            _GroupPlan("model", UserText("Model"), ("model.default", "model.context_tokens", "hub.")),
+            _GroupPlan("model", UserText("Model"), ("model.default", "model.context_tokens", "model.paths", "hub.")),
             _GroupPlan("memory", UserText("Memory"), ("model.",)),
             _GroupPlan("engine", UserText("Engine"), ("engine.",)),
         ),

@@ -91,9 +91,9 @@ def _model_settings() -> list[Setting]:
             default="",
             title={"en": "Model", "zh": "模型"},
             help={
-                "en": "A name out of `deskinfer models list`, or the path of a .gguf file or a model's directory. "
-                "Empty: chosen by this machine's memory.",
-                "zh": "`deskinfer models list` 中的名称，或 .gguf 文件、模型目录的路径。留空则按本机内存选择。",
+                "en": "What answers: a model of the catalog, by its name, or a .gguf file or a model's directory, "
+                "by its path. Empty: chosen by this machine's memory.",
+                "zh": "由哪个模型回答：目录中的模型（填名称），或 .gguf 文件、模型目录（填路径）。留空则按本机内存选择。",
             },
         ),
         Setting(

@@ -152,6 +152,7 @@ class Application(QObject):
         owner = self.settings_owner
         DiagnosticsDesk(owner, self._actions, self._client, self._bridge, session.kind, self.tray.is_available)
         owner.offer_clearing(self.history.ask_to_clear)
+        owner.offer_server(self.models.remote.set_up)
         self.welcome = WelcomeOwner(owner, self._default_model, self._bridge.post_call)
         self.welcome.model_arrived.connect(self.load_model)
         languages = self._languages()

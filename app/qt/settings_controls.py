@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.qt.hotkey_edit import HotkeyEdit
-from app.qt.theme import SPACE_S, colors_of
+from app.qt.theme import SPACE_S, SPACE_XS, colors_of
 from app.settings import Setting, Value
 from app.translation import Translator, UserText
 
@@ -176,6 +176,7 @@ class _Integer(QSpinBox):
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self._setting = setting
+        self.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
         self.setRange(-_WIDEST_INTEGER, _WIDEST_INTEGER)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setKeyboardTracking(False)
@@ -202,6 +203,7 @@ class _Number(QDoubleSpinBox):
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self._setting = setting
+        self.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
         self.setRange(-1e12, 1e12)
         self.setDecimals(2)
         self.setSingleStep(0.05 if (setting.maximum or 0) <= 2 else 1.0)

@@ -98,6 +98,14 @@ class SettingsOwner(QObject):
         help_text = tr("Removes every conversation and every kept answer from this computer, for good.")
         self.offer("history", tr("Clear the history"), help_text, tr("Clear…"), ask)
 
+    def offer_server(self, set_up: Callable[[QWidget], object]) -> None:
+        """Adds the row that sets a server up, with its key; `set_up` opens its dialog in front of a window."""
+        tr = self.translator.tr
+        help_text = tr(
+            "Address, model and key in one place. The key goes into the system's keyring, not into the file."
+        )
+        self.offer("remote", tr("Set the server up"), help_text, tr("Set up…"), set_up)
+
     # --- the dialog ---------------------------------------------------------------------------------------------
 
     def open(self, page_id: str = "") -> None:

@@ -213,7 +213,7 @@ def style_sheet(colors: Colors) -> str:
     }}
     QComboBox::drop-down {{ border: none; width: 24px; }}
     QComboBox::down-arrow {{ image: url("{icons}/chevron-down.svg"); width: 14px; height: 14px; }}
-    QComboBox QLineEdit {{ border: none; padding: 0; }}
+    QComboBox QLineEdit, QAbstractSpinBox QLineEdit {{ border: none; padding: 0; min-height: 0; }}
     QComboBox QAbstractItemView {{
         color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; outline: none;
         selection-background-color: {c["accent"]}; selection-color: {c["on_accent"]};
@@ -231,6 +231,7 @@ def style_sheet(colors: Colors) -> str:
     }}
     QListWidget[role="pages"]::item:hover {{ background: {c["hover"]}; }}
     QListWidget[role="pages"]::item:selected {{ background: {c["pressed"]}; color: {c["text"]}; }}
+    QListWidget[role="pages"]:disabled::item {{ color: {c["muted"]}; background: transparent; }}
     QListWidget[role="pages"]:focus::item:selected {{ border-color: {c["accent"]}; }}
     QWidget[role="side"] {{ background: {c["surface"]}; }}
     QPushButton[role="link"] {{

@@ -29,6 +29,7 @@ from app.byte_size import size_text
 from app.model_download import Download, DownloadState
 from app.qt.hotkey_binding import HotkeyState, HotkeyStatus
 from app.qt.icons import app_icon
+from app.qt.model_text import download_line
 from app.qt.settings_row import SettingRow, text_label
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, style_sheet
 from app.translation import Translator
@@ -106,6 +107,7 @@ class ModelStep(QWidget):
     def __init__(self, translator: Translator) -> None:
         super().__init__()
         tr = self._tr = translator.tr
+        self._translator = translator
         self._models: Sequence[OfferedModel] = ()
         self._download: Download | None = None
         self.box = QComboBox()
@@ -187,7 +189,7 @@ class ModelStep(QWidget):
         else:
             self.progress.setRange(0, 1000 if download.total_bytes else 0)
             self.progress.setValue(round(1000 * download.done_bytes / max(1, download.total_bytes)))
-            text = _amount(download)
+            text = download_line(download, self._translator)
             failed = download.error is not None
             self.show_text(f"{text}\n{download.error}" if failed else text, "danger" if failed else "muted")
 
@@ -265,11 +267,6 @@ class HotkeyStep(QWidget):
         """Selects the text, so that a hotkey finds it."""
         self.sample.setFocus()
         self.sample.selectAll()
-
-
-def _amount(download: Download) -> str:
-    done = size_text(download.done_bytes)
-    return f"{done} / {size_text(download.total_bytes)}" if download.total_bytes else done
 
 
 def _scrolled(step: QWidget) -> QScrollArea:

@@ -395,5 +395,13 @@
         <source>This file is used: {file}</source>
         <translation>使用此文件：{file}</translation>
     </message>
+    <message>
+        <source>Address, model and key in one place. The key goes into the system's keyring, not into the file.</source>
+        <translation>在一处填写地址、模型和密钥。密钥存入系统密钥环，绝不写入文件。</translation>
+    </message>
+    <message>
+        <source>Set the server up</source>
+        <translation>配置服务器</translation>
+    </message>
 </context>
 </TS>
