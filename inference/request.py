@@ -116,10 +116,12 @@ class Grammar:
 
     Attributes:
         text: a JSON schema as JSON, a regular expression, or a grammar in Lark's notation.
+        is_wish: an engine that cannot hold an answer to such a form answers without it.
     """
 
     kind: GrammarKind
     text: str
+    is_wish: bool = False
 
     def __post_init__(self) -> None:
         kinds = get_args(GrammarKind)
@@ -138,6 +140,7 @@ class GenerationRequest:
 
     Attributes:
         grammar: holds the answer to a form; it may still end early, by `max_new_tokens` or a stop string.
+        prompt: a bare text that the answer goes on with, in place of messages.
     """
 
     messages: tuple[Message, ...]
@@ -145,9 +148,10 @@ class GenerationRequest:
     priority: Priority = Priority.CHAT
     request_id: str = field(default_factory=new_request_id)
     grammar: Grammar | None = None
+    prompt: str = ""
 
     def __post_init__(self) -> None:
-        _check(len(self.messages) > 0, "messages", self.messages, "at least one message")
+        _check(bool(self.messages) != bool(self.prompt), "messages", self.messages, "some messages, or else a prompt")
 
 
 @dataclass(frozen=True, slots=True)

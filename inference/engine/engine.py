@@ -42,6 +42,10 @@ class ChatTokenizer(GrammarTokenizer, Protocol):
         """The rendered prompt."""
         ...
 
+    def encode_prompt(self, text: str) -> list[int]:
+        """A bare text that is to be gone on with."""
+        ...
+
 
 class Closable(Protocol):
     """What the engine needs of a backend."""
@@ -173,8 +177,8 @@ class Engine:
         """
         context = self._sizes.context_tokens
         if token_ids is None:
-            self._refuse_hopeless(request.messages)
-        prompt = self._tokenizer.encode_chat(request.messages) if token_ids is None else list(token_ids)
+            self._refuse_hopeless([message.content for message in request.messages] or [request.prompt])
+        prompt = self._prompt(request) if token_ids is None else list(token_ids)
         if len(prompt) >= context:
             raise ContextOverflowError(len(prompt), context)
         self._check_ids(prompt)
@@ -195,18 +199,23 @@ class Engine:
         )
         self._scheduler.add(sequence)
 
-    def _refuse_hopeless(self, messages: Sequence[Message]) -> None:
+    def _prompt(self, request: GenerationRequest) -> list[int]:
+        if request.messages:
+            return self._tokenizer.encode_chat(request.messages)
+        return self._tokenizer.encode_prompt(request.prompt)
+
+    def _refuse_hopeless(self, texts: Sequence[str]) -> None:
         """Reads of a text that is far too long only as much as proves it: all of it might take half a minute.
 
         Raises:
             ContextOverflowError: the messages are sure not to fit.
         """
-        context, chars = self._sizes.context_tokens, sum(len(message.content) for message in messages)
+        context, chars = self._sizes.context_tokens, sum(map(len, texts))
         if chars <= _CHARS_A_TOKEN * context:
             return
         read = tokens = slack = 0
-        for message in messages:
-            for piece in slices(message.content):
+        for text in texts:
+            for piece in slices(text):
                 read, tokens, slack = read + len(piece), tokens + self.count_tokens(piece), slack + _SLICE_SLACK
                 if tokens - slack >= context:
                     raise ContextOverflowError(round(tokens * chars / read), context, is_estimate=read < chars)

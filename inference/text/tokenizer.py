@@ -53,6 +53,7 @@ class Tokenizer:
         # tokenizer.
         own_template = data.chat_template is not None and data.tokenizer_json is not None
         self._adds_bos = data.add_bos_token and data.bos_token_id is not None and not own_template
+        self._begins = data.add_bos_token
         self._eos_token_ids = data.eos_token_ids
 
     @classmethod
@@ -91,6 +92,11 @@ class Tokenizer:
         if not text:
             return []
         return self._vocabulary.encoder.encode([_well_formed(text)])[0]
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Token ids of a bare text that the model is to go on with, behind the begin token where the file wants one."""
+        token_ids = self.encode_text(text)
+        return [self.bos_token_id, *token_ids] if self._begins and self.bos_token_id is not None else token_ids
 
     def encode_chat(self, messages: Sequence[Message], add_generation_prompt: bool = True) -> list[int]:
         """Token ids of a chat: what Hugging Face's apply_chat_template gives, but for control tokens inside of

@@ -31,6 +31,9 @@ class ByteTokenizer:
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         return list("".join(message.content for message in messages).encode())
 
+    def encode_prompt(self, text: str) -> list[int]:
+        return self.encode_text(text)
+
     def encode_text(self, text: str) -> list[int]:
         return list(text.encode())
 

@@ -1,0 +1,96 @@
+"""Runs the gateway on a port: in this thread for the command, on one of its own inside the app."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from inference.errors import InferenceError
+from inference.gateway.options import GatewayOptions
+
+_KEEP_ALIVE_S = 30
+_MAX_HEADER_BYTES = 64 << 10
+_MAX_CONNECTIONS = 256
+_STOP_TIMEOUT_S = 3.0
+
+
+class GatewayPortError(InferenceError):
+    """The port cannot be had; the message names it and the cure."""
+
+
+class GatewayServer:
+    """A server that is bound to its port from the start.
+
+    Attributes:
+        port: where it listens.
+    """
+
+    def __init__(self, app: ASGIApp, options: GatewayOptions) -> None:
+        """Binds the port. Raises GatewayPortError."""
+        self._socket = _bind(options.host, options.port)
+        self.port = int(self._socket.getsockname()[1])
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            http="h11",
+            ws="none",
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Serves until Ctrl+C or `stop`."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def start(self) -> None:
+        """Serves on a thread."""
+        self._thread = threading.Thread(target=self._run_quietly, name="gateway", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the server; open streams are cut."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(_STOP_TIMEOUT_S)
+        self._socket.close()
+
+    def _run_quietly(self) -> None:
+        with contextlib.suppress(SystemExit):  # uvicorn's way to say that it could not start
+            self.run()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    bare = host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise GatewayPortError(f"The address {host} cannot be used: {error.strerror or error}.") from error
+    try:
+        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(128)
+    except OSError as error:
+        bound.close()
+        raise GatewayPortError(
+            f"Port {port} on {host} cannot be used: {error.strerror or error}. Another program may have it; choose"
+            " another port in the settings, or with --port."
+        ) from error
+    return bound

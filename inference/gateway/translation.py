@@ -1,0 +1,145 @@
+"""From the API's requests to the engine's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+
+from inference.errors import InvalidRequestError
+from inference.gateway.errors import ApiError, api_error, unsupported
+from inference.gateway.schema import ChatMessage, ChatRequest, CompletionRequest, ResponseFormat
+from inference.request import GenerationRequest, Grammar, Message, Priority, Role, SamplingParams
+
+_Body = TypeVar("_Body", bound=BaseModel)
+_ROLES: dict[str, Role] = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
+_DEFAULT_TEMPERATURE = 1.0
+_ANY_OBJECT = '{"type": "object"}'
+
+
+async def read_body(request: Request, model: type[_Body]) -> _Body:
+    """The checked body.
+
+    Raises:
+        ApiError: not JSON (400, 415), a field that is not known (400), or a value out of its range (422).
+    """
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+        given = request.headers.get("content-type", "nothing")[:100]
+        raise ApiError(415, f"Content-Type is {given}, but it must be application/json.", "unsupported_media_type")
+    try:
+        data = json.loads(await request.body(), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, f"The body is not JSON: {str(error)[:200]}.", "invalid_json") from error
+    if not isinstance(data, dict):
+        raise ApiError(400, f"The body is a JSON {type(data).__name__}, but it must be an object.", "invalid_json")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise _refusal(error) from error
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _refusal(error: ValidationError) -> ApiError:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return unsupported(field)
+    return ApiError(422, f"{field}: {first['msg']}.", "invalid_value", field)
+
+
+def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
+    """One for each of the `n` answers.
+
+    Raises:
+        ApiError: what is asked for does not go together, or is out of its range.
+    """
+    if body.max_tokens is not None and body.max_completion_tokens is not None:
+        raise ApiError(
+            400, "Give max_tokens or max_completion_tokens, not both.", "invalid_value", "max_completion_tokens"
+        )
+    if body.top_logprobs is not None and not body.logprobs:
+        raise ApiError(400, "top_logprobs needs logprobs to be true.", "invalid_value", "top_logprobs")
+    top = (body.top_logprobs or 0) if body.logprobs else None
+    messages = tuple(_message(index, message) for index, message in enumerate(body.messages))
+    return _requests(body, messages, body.max_completion_tokens or body.max_tokens, top, _grammar(body.response_format))
+
+
+def completion_requests(body: CompletionRequest) -> list[GenerationRequest]:
+    """For each prompt, one for each of the `n` answers.
+
+    Raises:
+        ApiError: a value is out of its range.
+    """
+    prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+    if any(not prompt for prompt in prompts):
+        raise ApiError(400, "A prompt is empty, but it must have some text.", "invalid_value", "prompt")
+    most = 16 if body.max_tokens is None else body.max_tokens  # OpenAI's default
+    return [request for prompt in prompts for request in _requests(body, (), most, body.logprobs, None, prompt)]
+
+
+def _requests(
+    body: ChatRequest | CompletionRequest,
+    messages: tuple[Message, ...],
+    max_tokens: int | None,
+    top_logprobs: int | None,
+    grammar: Grammar | None,
+    prompt: str = "",
+) -> list[GenerationRequest]:
+    given: dict[str, Any] = {
+        name: value
+        for name in ("top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+        if (value := getattr(body, name)) is not None
+    }
+    bias = tuple((int(token), number) for token, number in (body.logit_bias or {}).items())
+    try:
+        return [
+            GenerationRequest(
+                messages,
+                SamplingParams(
+                    temperature=_DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
+                    seed=None if body.seed is None else (body.seed + choice) % 2**63,
+                    max_new_tokens=max_tokens,
+                    stop=body.stops,
+                    logit_bias=bias,
+                    top_logprobs=top_logprobs,
+                    **given,
+                ),
+                Priority.API,
+                grammar=grammar,
+                prompt=prompt,
+            )
+            for choice in range(body.n or 1)
+        ]
+    except InvalidRequestError as error:
+        raise api_error(error) from error
+
+
+def _message(index: int, message: ChatMessage) -> Message:
+    role = _ROLES.get(message.role)
+    if role is None or message.tool_calls or message.tool_call_id:
+        field = f"messages.{index}.{'role' if role is None else 'tool_calls'}"
+        raise unsupported(field, "This server does not know tools yet.")
+    if message.content is None:
+        raise ApiError(400, f"messages.{index}.content is missing.", "invalid_value", f"messages.{index}.content")
+    return Message(role, message.text)
+
+
+def _grammar(form: ResponseFormat | None) -> Grammar | None:
+    if form is None or form.type == "text":
+        return None
+    if form.type == "json_object":
+        return Grammar("json_schema", _ANY_OBJECT)
+    if form.json_schema is None:
+        raise ApiError(400, "response_format.json_schema is missing.", "invalid_value", "response_format.json_schema")
+    return Grammar("json_schema", json.dumps(form.json_schema.schema_))
+
+
+def check_tools(body: ChatRequest) -> None:
+    """Raises ApiError where tools are asked for."""
+    if body.tools or body.tool_choice not in (None, "none"):
+        raise unsupported("tools", "This server does not know tools yet.")
