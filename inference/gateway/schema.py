@@ -10,8 +10,6 @@ MAX_CHOICES = 8
 MAX_STOPS = 16
 TokenId = Annotated[str, StringConstraints(pattern=r"^\d{1,9}$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
-TokenId = Annotated[str, StringConstraints(pattern=r"^\d{1,9}$")]
-Bias = Annotated[float, Field(ge=-100, le=100)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 
