@@ -53,7 +53,7 @@ def request_from_json(data: Json) -> GenerationRequest:
             SamplingParams(**sampling),
             Priority[data["priority"]],
             _text(data["request_id"]),
-            None if grammar is None else Grammar(grammar["kind"], _text(grammar["text"])),
+            None if grammar is None else Grammar(grammar["kind"], _text(grammar["text"]), bool(grammar["is_wish"])),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"This is no request: {error!r}. Use the same version of the app on both sides.") from error

@@ -50,11 +50,12 @@ def completion_body(request: GenerationRequest, model: str) -> Json:
         "stop": (list(sampling.stop), []),
     }
     body |= {name: value for name, (value, off) in optional.items() if value != off}
-    if request.grammar is not None:
-        if request.grammar.kind != "json_schema":
-            raise local_only(UserText("Servers have no common way to hold an answer to such a form."))
-        schema = {"name": "answer", "schema": json.loads(request.grammar.text), "strict": True}
+    grammar = request.grammar
+    if grammar is not None and grammar.kind == "json_schema":
+        schema = {"name": "answer", "schema": json.loads(grammar.text), "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif grammar is not None and not grammar.is_wish:
+        raise local_only(UserText("Servers have no common way to hold an answer to such a form."))
     return body
 
 
