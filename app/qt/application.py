@@ -155,6 +155,7 @@ class Application(QObject):
         owner.offer_server(self.models.remote.set_up)
         self.welcome = WelcomeOwner(owner, self._default_model, self._bridge.post_call)
         self.welcome.model_arrived.connect(self.load_model)
+        self.welcome.closed.connect(self._show_home_without_tray)
         languages = self._languages()
         if needs_identifier((languages.first, languages.second)):
             threading.Thread(target=preload, name="language-preload", daemon=True).start()
@@ -293,7 +294,7 @@ class Application(QObject):
         self.popup.show_near(QCursor.pos(), [screen.availableGeometry() for screen in QGuiApplication.screens()])
 
     def _show_home_without_tray(self) -> None:
-        if not self.tray.is_available() and not self._is_ending:
+        if not self.tray.is_available() and not self._is_ending and self.welcome.window is None:
             self.window.set_only_home(True)
             self.window.show_quietly()
 

@@ -109,7 +109,7 @@ class HotkeyEdit(QPushButton):
         self._hotkey = ""
         self._is_recording = False
         self.setProperty("role", "hotkey")
-        self.setAutoDefault(False)
+        self.setAutoDefault(True)  # Enter presses it, outside of dialogs too
         self.clicked.connect(self._start)
         self._show()
 

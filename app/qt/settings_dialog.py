@@ -192,6 +192,8 @@ class SettingsDialog(QWidget):
                     row.edited.connect(self.change)
         self._body_layout.addWidget(self.nothing)
         self._body_layout.addStretch()
+        for button in self.findChildren(QPushButton):
+            button.setAutoDefault(True)  # Enter presses it, outside of dialogs too
         self.show_problems()
         self.list.setCurrentRow(0)
 

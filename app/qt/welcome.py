@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -225,6 +226,7 @@ class HotkeyStep(QWidget):
         self.sample = QPlainTextEdit(sample)
         self.sample.setProperty("role", "field")
         self.sample.setTabChangesFocus(True)
+        self.sample.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.sample.setMinimumHeight(5 * self.sample.fontMetrics().lineSpacing())
         self.sample.setAccessibleName(tr("A text to try the hotkeys on"))
         layout = QVBoxLayout(self)
@@ -250,9 +252,9 @@ class HotkeyStep(QWidget):
             keys = QLabel(status.hotkey)
             keys.setProperty("role", "keys")
             told = tr("works") if status.reason is None else tr(status.reason)
-            top = Qt.AlignmentFlag.AlignTop
-            self._grid.addWidget(QLabel(status.title), place, 0, top)
-            self._grid.addWidget(keys, place, 1, top | Qt.AlignmentFlag.AlignLeft)
+            middle = Qt.AlignmentFlag.AlignVCenter
+            self._grid.addWidget(QLabel(status.title), place, 0, middle)
+            self._grid.addWidget(keys, place, 1, middle | Qt.AlignmentFlag.AlignLeft)
             self._grid.addWidget(
                 text_label(f"{'✓' if works else '✗'} {told}", "muted" if works else "danger"), place, 2
             )
@@ -316,6 +318,8 @@ class Welcome(QWidget):
         self.next_button.clicked.connect(self._on_next)
         self.next_button.setProperty("role", "primary")
         self._lay_out()
+        for button in self.findChildren(QPushButton):
+            button.setAutoDefault(True)  # Enter presses it, outside of dialogs too
         self._color()
         self.setMinimumSize(MINIMUM_SIZE)
         self.resize(DEFAULT_SIZE.boundedTo(self.screen().availableGeometry().size()))

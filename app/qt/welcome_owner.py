@@ -35,9 +35,11 @@ class WelcomeOwner(QObject):
 
     Signals:
         model_arrived: the model that the settings mean is here now.
+        closed: the user is through with it.
     """
 
     model_arrived = Signal()
+    closed = Signal()
 
     def __init__(
         self,
@@ -187,3 +189,4 @@ class WelcomeOwner(QObject):
             welcomed_file().touch()
         except OSError as error:
             _log.warning("the welcome will be shown again: %s", type(error).__name__)
+        self.closed.emit()

@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 from app.actions import ActionRegistry
 from app.desktop import DesktopSession
 from app.engine_client import FakeClient, ScriptedAnswer
-from app.qt.application import Application
+from app.paths import welcomed_file
+from app.qt.application import TRAY_GRACE_MS, Application
 from app.qt.bridge import Bridge
 from app.qt.popup import PopupState
 from app.qt.status import TrayState
@@ -136,6 +137,20 @@ def test_without_a_tray_the_window_comes_by_itself(running: RunningApp, qtbot: Q
     running.start()
     qtbot.waitUntil(running.app.window.isVisible, timeout=3000)
     assert running.app.window.no_tray.isVisible()
+
+
+def test_at_the_first_start_the_window_waits_for_the_welcome_and_no_missing_model_is_an_error(
+    running: RunningApp, qtbot: QtBot
+):
+    welcomed_file().unlink()
+    running.start()
+    running.play()
+    assert running.app.welcome.window is not None
+    qtbot.wait(TRAY_GRACE_MS + 50)
+    assert not running.app.window.isVisible()
+    assert running.app.window.message.text() == ""
+    running.app.welcome.window.close()
+    assert running.app.window.isVisible()
 
 
 def test_a_hotkey_that_is_taken_is_named_and_can_be_retried(running: RunningApp):

@@ -71,7 +71,7 @@ def field(qtbot: QtBot) -> Field:
 
 
 def test_a_combination_is_pressed_in(field: Field, qtbot: QtBot):
-    qtbot.keyClick(field.edit, Key.Key_Space)
+    qtbot.keyClick(field.edit, Key.Key_Return)
     assert field.edit.is_recording
     assert field.edit.text() == "Press the keys…"
     qtbot.keyPress(field.edit, Key.Key_Control)

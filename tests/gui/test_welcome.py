@@ -119,10 +119,12 @@ def test_it_is_shown_at_the_first_start_and_never_again(first: FirstStart):
     assert first.welcome.window is None
 
 
-def test_nothing_is_fetched_without_a_yes(first: FirstStart):
+def test_nothing_is_fetched_without_a_yes(first: FirstStart, qtbot: QtBot):
     first.welcome.begin()
-    for _ in range(3):
-        first.window.next_button.click()
+    qtbot.waitUntil(first.window.next_button.hasFocus)
+    for _ in range(2):
+        qtbot.keyClick(first.window.next_button, Qt.Key.Key_Return)
+    first.window.next_button.click()
     assert first.welcome.window is None
     assert first.store.pulled == []
     assert first.arrived == 0
