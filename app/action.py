@@ -11,10 +11,12 @@ from app.language import UNKNOWN, Languages, detect, other_language
 from app.long_text import PART_TOKENS, PlanKind
 from app.text_checks import REWRITE_CHECKS, SUMMARY_CHECKS, TRANSLATION_CHECKS, CheckName
 from inference.errors import InvalidRequestError
-from inference.request import GenerationRequest, Message, Priority, SamplingParams
+from inference.request import GenerationRequest, Grammar, Message, Priority, SamplingParams
 
 OutputKind = Literal["text", "changes", "todos"]
 RequestKind = Literal["text", "part", "join"]
+TODO_GROWTH = 1.5
+"""The answer quotes how each sentence begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,14 @@ class FramedAction:
     Attributes:
         language: of the answer, as the prompt calls it.
         target: code of that language.
+        pattern: as Action has it.
     """
 
     prompt: Prompt
     sampling: SamplingParams
     language: str
     target: str
+    pattern: str = ""
 
     def request(self, text: str, kind: RequestKind = "text", earlier: Sequence[Example] = ()) -> GenerationRequest:
         """The request for a text; its placeholders are filled in one pass, so braces in the text stay braces.
@@ -81,7 +85,8 @@ class FramedAction:
                 turn = Message("user", filled(self.prompt.user, example.text))
                 messages += [turn, Message("assistant", example.answer)]
         messages.append(Message("user", filled(template, text.strip("\r\n"))))
-        return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION)
+        grammar = Grammar("regex", self.pattern, is_wish=True) if self.pattern else None
+        return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION, grammar=grammar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,7 @@ class Action:
         own_plan: what is done with a text that is too long for one request; None for what fits the kind of action.
         own_part_tokens: most tokens of a part of such a text; None for what small models do well with.
         speaks_target: the prompt is in the language of the answer, not in that of the text.
+        pattern: a regular expression that the whole answer follows, "" for none.
     """
 
     id: str
@@ -119,6 +125,7 @@ class Action:
     own_plan: PlanKind | None = None
     own_part_tokens: int | None = None
     speaks_target: bool = False
+    pattern: str = ""
 
     @property
     def plan(self) -> PlanKind:
@@ -136,7 +143,11 @@ class Action:
 
     @property
     def growth(self) -> float:
-        """Tokens that an answer may have for each token of a text that is translated or rewritten."""
+        """Tokens that an answer may have for each token of the text, 0 where it does not grow with the text."""
+        if self.output == "todos":
+            return TODO_GROWTH
+        if self.plan != "part_by_part":
+            return 0.0
         return 2.0 if self.is_translation else 1.3
 
     @property
@@ -197,7 +208,7 @@ class Action:
         code = self.prompt_language(text, languages, ui_language)
         target = other_language(text, languages.first, languages.second)
         language = target.chinese if code == "zh" else target.english
-        return FramedAction(self.prompts[code], self.sampling, language, target.code)
+        return FramedAction(self.prompts[code], self.sampling, language, target.code, self.pattern)
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ _SAMPLING_KEYS = tuple(field.name for field in fields(SamplingParams))
 _TOP_KEYS = (
     *("id", "order", "title", "description", "prompt", "sampling"),
     *("hotkey", "clipboard_hotkey", "output", "replaces", "checks"),
-    *("long", "part_tokens", "prompt_language"),
+    *("long", "part_tokens", "prompt_language", "pattern"),
 )
 _USER_PLACEHOLDERS = ("text", "target_language")
 _SYSTEM_PLACEHOLDERS = ("target_language",)
@@ -124,6 +124,7 @@ class _Reader:
             own_plan=self._plan(),
             own_part_tokens=self._part_tokens(),
             speaks_target=self._choice("prompt_language", ("text", "target"), "text") == "target",
+            pattern=self._pattern(),
         )
 
     def _id(self, default_id: str) -> str:
@@ -140,6 +141,15 @@ class _Reader:
                 return cast(OutputKind, kind)
         text = 'output is "{value}", but it must be "text", "changes" or "todos".'
         self._fail("output", UserText(text, value=value))
+
+    def _pattern(self) -> str:
+        value = str(self._value("", self._table, "pattern", str, ""))
+        try:
+            re.compile(value)
+        except re.error as error:
+            text = "The pattern is no regular expression: {reason}."
+            self._fail("pattern", UserText(text, reason=str(error)))
+        return value
 
     def _choice(self, key: str, known: Sequence[str], default: str) -> str:
         value = str(self._value("", self._table, key, str, default))

@@ -29,7 +29,7 @@ LEAST_PART_TOKENS = 32
 
 _MEMORY_TOKENS = 300
 _SLACK_TOKENS = 32
-_USUAL_ROOM: dict[PlanKind, int] = {"map_reduce": 400, "merge": 600}
+_USUAL_ROOM: dict[PlanKind, int] = {"part_by_part": 600, "map_reduce": 400, "merge": 600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ def answer_room(kind: PlanKind, text_tokens: int, growth: float, most: int | Non
     """Tokens that the answer to a text may take.
 
     Args:
-        growth: tokens of an answer for each of a text that is translated or rewritten.
+        growth: tokens of an answer for each of a text, 0 where it does not grow with the text.
         most: the action's own limit.
     """
-    if kind == "part_by_part":
+    if growth:
         wanted = math.ceil(growth * text_tokens) + _SLACK_TOKENS
         return wanted if most is None else min(wanted, most)
     return _USUAL_ROOM[kind] if most is None else most
@@ -66,9 +66,8 @@ def part_budget(kind: PlanKind, free_tokens: int, growth: float, most: int | Non
     Args:
         wanted: length of a part that models do well with.
     """
-    remembers = False
-    if kind == "part_by_part":
-        remembers = free_tokens >= 4 * _MEMORY_TOKENS
+    remembers = kind == "part_by_part" and free_tokens >= 4 * _MEMORY_TOKENS
+    if growth:
         free_tokens -= _MEMORY_TOKENS if remembers else 0
         room = free_tokens if most is None else min(free_tokens, most)
         part = min(wanted, int((free_tokens - _SLACK_TOKENS) / (1 + growth)), int((room - _SLACK_TOKENS) / growth))

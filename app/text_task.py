@@ -238,7 +238,7 @@ class TextTask:
     def _fits(self, frame_tokens: int, text_tokens: int, context_tokens: int) -> bool:
         action, most = self._action, self._framed.sampling.max_new_tokens
         room = answer_room(action.plan, text_tokens, action.growth, most)
-        if action.plan != "part_by_part":
+        if not action.growth:
             room = min(room, context_tokens // 3)
         return frame_tokens + self._template_tokens() + text_tokens + room <= context_tokens
 

@@ -43,5 +43,9 @@
         <source>{done} of {parts} parts are done and kept; “Try again” goes on behind them.</source>
         <translation>{parts} 部分中已完成 {done} 部分并已保留；点“重试”会接着往下处理。</translation>
     </message>
+    <message>
+        <source>The pattern is no regular expression: {reason}.</source>
+        <translation>pattern 不是有效的正则表达式：{reason}。</translation>
+    </message>
 </context>
 </TS>

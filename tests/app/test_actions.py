@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from app.language import LANGUAGES, Languages
 from app.paths import assets_dir
 from app.text_checks import REWRITE_CHECKS, SUMMARY_CHECKS, TRANSLATION_CHECKS
 from inference.errors import InvalidRequestError
-from inference.request import Priority, SamplingParams
+from inference.request import Grammar, Priority, SamplingParams
 
 BUILTIN = ["summarize", "translate", "rewrite", "proofread", "todos"]
 ENGLISH_FIRST = Languages(LANGUAGES["en"], LANGUAGES["zh"])
@@ -377,6 +378,7 @@ def test_examples_of_earlier_parts_stand_behind_the_actions_own() -> None:
     [
         ('long = "in parts"', 'long is "in parts", but it must be one of "part_by_part", "map_reduce", "merge".'),
         ("part_tokens = 3", "part_tokens is 3, but it must be at least 32."),
+        ("pattern = '('", "The pattern is no regular expression: missing ), unterminated subpattern at position 0."),
         ('prompt_language = "zh"', 'prompt_language is "zh", but it must be one of "text", "target".'),
     ],
 )
@@ -385,6 +387,14 @@ def test_mistakes_about_long_texts_are_named(line: str, message: str) -> None:
         parse_action(f'{line}\n[prompt.en]\nuser = "{{text}}"', "own")
     assert str(caught.value.text) == message
     assert caught.value.line == 1
+
+
+def test_a_summary_is_held_to_three_points() -> None:
+    action = ActionRegistry(user_dir=Path("no-such-folder")).get("summarize")
+    grammar = action.request("Good morning.", ENGLISH_FIRST).grammar
+    assert grammar == Grammar("regex", action.pattern, is_wish=True)
+    assert re.fullmatch(action.pattern, "- One.\n- Two.\n- Three.")
+    assert not re.fullmatch(action.pattern, "- One.\n- Two.\n- Three.\n- Four.")
 
 
 def test_a_part_prompt_without_the_text_is_named() -> None:
