@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,15 @@ from app.translation import Translator
 
 if TYPE_CHECKING:
     from app.qt.chat_window import ChatWindow
+
+
+def pass_over_what_is_there() -> None:
+    """Has later garbage collections leave out the objects that there are now, most of them of imported modules.
+
+    A full collection holds the interpreter for some 50 ms to look at them all, and while an answer streams that shows.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class ChatBinding:
@@ -52,6 +62,7 @@ class ChatBinding:
                 clipboard=self._clipboard,
                 translator=self._translator,
             )
+            pass_over_what_is_there()
         return self._window
 
     def open(self) -> None:

@@ -44,10 +44,11 @@ class IconButton(QToolButton):
 
     def _paint_icon(self) -> None:
         colors = colors_of(QGuiApplication.palette())
-        self.setIcon(svg_icon(self._icon, colors.on_accent if self.property("role") == "send" else colors.muted))
+        is_on_accent = self.property("role") == "send" and self.isEnabled()
+        self.setIcon(svg_icon(self._icon, colors.on_accent if is_on_accent else colors.muted))
 
     def event(self, event: QEvent) -> bool:
-        """Follows the desktop between light and dark."""
-        if event.type() is QEvent.Type.ApplicationPaletteChange:
+        """Follows the desktop between light and dark, and whether it can be pressed."""
+        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.EnabledChange):
             self._paint_icon()
         return super().event(event)

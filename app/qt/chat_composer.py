@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, Signal
+from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDropEvent,
+    QFocusEvent,
     QInputMethodEvent,
     QKeyEvent,
     QKeySequence,
@@ -39,10 +40,12 @@ class MessageEdit(QPlainTextEdit):
     Signals:
         sent: Enter was pressed.
         files_given: files were dropped or pasted.
+        focus_changed: whether it has the keyboard.
     """
 
     sent = Signal()
     files_given = Signal(list)
+    focus_changed = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -75,10 +78,16 @@ class MessageEdit(QPlainTextEdit):
         super().inputMethodEvent(event)
         self._is_composing = bool(event.preeditString())
 
-    def focusOutEvent(self, event: QEvent) -> None:
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Tells that it has the keyboard."""
+        super().focusInEvent(event)
+        self.focus_changed.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
         """Composing ends when the keyboard goes elsewhere."""
-        super().focusOutEvent(event)  # type: ignore[arg-type]
+        super().focusOutEvent(event)
         self._is_composing = False
+        self.focus_changed.emit(False)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Sends on Enter."""
@@ -138,6 +147,7 @@ class Composer(QFrame):
         self._count_timer.timeout.connect(lambda: self.count_wanted.emit(self.text()))
         self.edit.textChanged.connect(self._on_changed)
         self.edit.sent.connect(self._on_enter)
+        self.edit.focus_changed.connect(self._on_focus)
         self.edit.files_given.connect(self.add_files)
         self._on_changed()
 
@@ -299,6 +309,11 @@ class Composer(QFrame):
     def _on_changed(self) -> None:
         self.send_button.setEnabled(self._is_answering or bool(self.text().strip()))
         self._count_timer.start()
+
+    def _on_focus(self, has_focus: bool) -> None:
+        self.setProperty("focused", "true" if has_focus else "false")
+        self.style().unpolish(self)
+        self.style().polish(self)
 
     def _on_enter(self) -> None:
         if not self._is_answering and self.text().strip():

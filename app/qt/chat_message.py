@@ -87,7 +87,7 @@ class QuestionView(MessageView):
         self._bubble = QFrame()
         self._bubble.setProperty("role", "bubble")
         inner = QVBoxLayout(self._bubble)
-        inner.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        inner.setContentsMargins(SPACE_M, SPACE_XS + 1, SPACE_M, SPACE_S)
         inner.setSpacing(SPACE_XS)
         inner.addWidget(self.view)
         self.view.setVisible(bool(text))
@@ -203,6 +203,7 @@ class AnswerView(MessageView):
         self.message = message
         has_text = bool(message.text)
         self.view.setVisible(has_text)
+        self.setVisible(has_text or is_last)
         self.waiting.setVisible(not has_text and not message.ending)
         self._footer.setVisible(bool(message.ending) and (has_text or (is_last and error is None)))
         self.copy_button.setVisible(has_text)

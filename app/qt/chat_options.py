@@ -8,11 +8,12 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QDoubleSpinBox,
-    QFormLayout,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
     QPushButton,
+    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -100,11 +101,15 @@ class OptionsPanel(QWidget):
         head.addWidget(self.close_button)
         label = QLabel(tr("Instructions"))
         label.setBuddy(self.system)
-        form = QFormLayout()
+        form = QGridLayout()
         form.setSpacing(SPACE_S)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        for box in (self.temperature, self.top_p, self.top_k, self.longest, self.seed):
-            form.addRow(box.accessibleName(), box)
+        form.setColumnStretch(1, 1)
+        for row, box in enumerate((self.temperature, self.top_p, self.top_k, self.longest, self.seed)):
+            name = QLabel(box.accessibleName())
+            name.setBuddy(box)
+            box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            form.addWidget(name, row, 0)
+            form.addWidget(box, row, 1)
         note = QLabel(tr("Changes hold from the next answer on."))
         note.setProperty("role", "muted")
         note.setWordWrap(True)

@@ -21,6 +21,7 @@ from inference.errors import InferenceError
 # Within this distance of the end the view counts as being at the end.
 SLACK_PX = 24
 PAGE_MESSAGES = 8
+ANCHORED_MS = 150
 # Lines longer than this are hard to read.
 COLUMN_EM = 56
 
@@ -56,6 +57,7 @@ class Transcript(QScrollArea):
         self.views: list[MessageView] = []
         self.first_shown = 0
         self._is_following, self._moves_itself = True, False
+        self._from_end: int | None = None
         self._page = QWidget()
         self._page.setObjectName("page")
         self._column = QVBoxLayout(self._page)
@@ -152,8 +154,8 @@ class Transcript(QScrollArea):
         first = self.first_shown
         if first == 0:
             return
-        bar = self.verticalScrollBar()
-        from_end = bar.maximum() - bar.value()
+        # The views learn their heights one after the other; until then the distance to the end is what stays.
+        self._from_end = self.verticalScrollBar().maximum() - self.verticalScrollBar().value()
         for message in reversed(self._messages[max(0, first - PAGE_MESSAGES) : first]):
             view = self._new_view(message)
             if isinstance(view, AnswerView):
@@ -161,14 +163,10 @@ class Transcript(QScrollArea):
             self.views.insert(0, view)
             self._column.insertWidget(0, view)
         self.first_shown = max(0, first - PAGE_MESSAGES)
-        self._settle()
-        self._move(bar.maximum() - from_end)
+        QTimer.singleShot(ANCHORED_MS, self, self._let_go)
 
-    def _settle(self) -> None:
-        """Has the new heights count at once."""
-        for _ in range(2):  # texts learn their width, then columns their heights
-            self._column.activate()
-            self._page.adjustSize()
+    def _let_go(self) -> None:
+        self._from_end = None
 
     # --- scrolling ----------------------------------------------------------------------------------------------
 
@@ -186,6 +184,7 @@ class Transcript(QScrollArea):
     def _on_value_changed(self, value: int) -> None:
         bar = self.verticalScrollBar()
         if not self._moves_itself:
+            self._from_end = None
             self._is_following = value >= bar.maximum() - SLACK_PX
         if value < self.viewport().height() // 2 and self.first_shown and not self._is_following:
             QTimer.singleShot(0, self, self._show_earlier_if_near)
@@ -204,6 +203,8 @@ class Transcript(QScrollArea):
             bar.style().polish(bar)
         if self._is_following:
             self._move(high)
+        elif self._from_end is not None:
+            self._move(high - self._from_end)
         self._update_end_button()
 
     def _update_end_button(self) -> None:
