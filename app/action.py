@@ -10,12 +10,13 @@ from typing import Literal
 from app.language import UNKNOWN, Languages, detect, other_language
 from app.long_text import PART_TOKENS, PlanKind
 from app.text_checks import REWRITE_CHECKS, SUMMARY_CHECKS, TRANSLATION_CHECKS, CheckName
+from app.todo_prompt import example_answer, todo_grammar
 from inference.errors import InvalidRequestError
 from inference.request import GenerationRequest, Grammar, Message, Priority, SamplingParams
 
 OutputKind = Literal["text", "changes", "todos"]
 RequestKind = Literal["text", "part", "join"]
-TODO_GROWTH = 1.5
+TODO_GROWTH = 3.0
 """The answer quotes how each sentence begins."""
 
 
@@ -58,6 +59,7 @@ class FramedAction:
     Attributes:
         language: of the answer, as the prompt calls it.
         target: code of that language.
+        output: as Action has it. To-dos come in a form of their own, which `app.todos` reads.
         pattern: as Action has it.
     """
 
@@ -65,6 +67,7 @@ class FramedAction:
     sampling: SamplingParams
     language: str
     target: str
+    output: OutputKind = "text"
     pattern: str = ""
 
     def request(self, text: str, kind: RequestKind = "text", earlier: Sequence[Example] = ()) -> GenerationRequest:
@@ -74,18 +77,22 @@ class FramedAction:
             kind: the whole text, a part of it, or answers that are to be put together.
             earlier: how earlier parts came out, as further examples.
         """
+        asks_todos = self.output == "todos"
         template = {"text": "", "part": self.prompt.part, "join": self.prompt.join}[kind] or self.prompt.user
 
         def filled(template: str, text: str = "") -> str:
-            return _fill(template, {"text": text, "target_language": self.language})
+            return _fill(template, {"text": text.strip("\r\n"), "target_language": self.language})
 
         messages = [Message("system", filled(self.prompt.system))] if self.prompt.system else []
         for example in (*self.prompt.examples, *earlier):
             if example.target in ("", self.target):
                 turn = Message("user", filled(self.prompt.user, example.text))
-                messages += [turn, Message("assistant", example.answer)]
-        messages.append(Message("user", filled(template, text.strip("\r\n"))))
+                answer = example_answer(example.text, example.answer) if asks_todos else example.answer
+                messages += [turn, Message("assistant", answer)]
+        messages.append(Message("user", filled(template, text)))
         grammar = Grammar("regex", self.pattern, is_wish=True) if self.pattern else None
+        if asks_todos:
+            grammar = todo_grammar(text)
         return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION, grammar=grammar)
 
 
@@ -208,7 +215,7 @@ class Action:
         code = self.prompt_language(text, languages, ui_language)
         target = other_language(text, languages.first, languages.second)
         language = target.chinese if code == "zh" else target.english
-        return FramedAction(self.prompts[code], self.sampling, language, target.code, self.pattern)
+        return FramedAction(self.prompts[code], self.sampling, language, target.code, self.output, self.pattern)
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """To-dos as data: read out of a model's answer while it comes, and written as a checklist, JSON or a calendar file.
 
-A model answers with JSON objects that name the number of a sentence; `TodoStream` looks the sentence up. What the app
-hands on afterwards is one object a line, with the sentence itself, so that it can be read without the text.
+A model answers sentence by sentence, see app/todo_prompt.py; `TodoStream` finds the to-dos and the sentences that they
+come from. What the app hands on afterwards is one object a line, which can be read without the text.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any
 
 from app.due_dates import due_date
-from app.todo_prompt import SENTENCE_KEY, sentences
+from app.todo_prompt import TODO_KEYS, sentences
 
 _FOLD_OCTETS = 75
 _ICS_ESCAPES = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n", "\r": None})
@@ -44,11 +44,11 @@ class TodoStream:
     """Finds the to-dos in an answer as each is complete.
 
     Args:
-        text: the one that the answer is about, to look sentences up in by their numbers.
+        text: the one that the answer is about, whose sentences it quotes the beginnings of.
     """
 
     def __init__(self, text: str = "") -> None:
-        self._sentences = sentences(text)
+        self._sentences = iter(sentences(text))
         self._rest = ""
 
     def push(self, text: str) -> list[Todo]:
@@ -64,20 +64,19 @@ class TodoStream:
             except (ValueError, RecursionError):
                 return
             self._rest = self._rest[end:]
-            todo = self._todo(found)
-            if todo is not None:
-                yield todo
+            if "kind" in found:
+                source = next(self._sentences, "") or found.get("sentence")
+                listed = found.get("todos")
+                yield from _todos(listed if isinstance(listed, list) else [], source)
+            else:
+                yield from _todos([found], found.get("source"))
 
-    def _todo(self, found: dict[str, Any]) -> Todo | None:
-        task = _words(found.get("task"))
-        if not task:
-            return None
-        number = found.get(SENTENCE_KEY)
-        source = found.get("source")
-        if isinstance(number, int) and 1 <= number <= len(self._sentences):
-            source = self._sentences[number - 1]
-        owner, due = _words(found.get("owner")), _words(found.get("due"))
-        return Todo(task, owner, due, source if isinstance(source, str) else "")
+
+def _todos(found: Sequence[Any], source: object) -> Iterator[Todo]:
+    for one in found:
+        task, owner, due = (_words(one.get(key)) if isinstance(one, dict) else "" for key in TODO_KEYS)
+        if task:
+            yield Todo(task, owner, due, source if isinstance(source, str) else "")
 
 
 def _words(value: object) -> str:
@@ -94,15 +93,23 @@ def parse_todos(answer: str, text: str = "") -> list[Todo]:
 
 
 def merge(lists: Iterable[Sequence[Todo]]) -> list[Todo]:
-    """One list out of those of a text's parts: of doubles the first, with what only a later one knows."""
-    found: dict[str, Todo] = {}
+    """One list out of those of a text's parts, without those that say nothing that an earlier one does not say.
+
+    More to-dos at the end only add to the end of the list.
+    """
+    found: list[Todo] = []
+    said: dict[str, list[Todo]] = {}
     for todo in (todo for todos in lists for todo in todos):
-        key = " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", todo.task).casefold())) or todo.task
-        first = found.setdefault(key, todo)
-        found[key] = replace(
-            first, owner=first.owner or todo.owner, due=first.due or todo.due, source=first.source or todo.source
-        )
-    return list(found.values())
+        earlier = said.setdefault(_key(todo.task), [])
+        if not any(todo.owner in ("", one.owner) and todo.due in ("", one.due) for one in earlier):
+            earlier.append(todo)
+            found.append(todo)
+    return found
+
+
+def _key(task: str) -> str:
+    """Tasks that differ in case, marks or spaces alone are the same."""
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", task).casefold())) or task
 
 
 def to_lines(todos: Iterable[Todo]) -> str:
@@ -129,11 +136,11 @@ def to_json(todos: Iterable[Todo], today: date | None = None) -> str:
     """An array of objects; `due_date` is the day as ISO 8601 writes it, null where the words do not tell it.
 
     Args:
-        today: what words like "tomorrow" count from.
+        today: what words like "tomorrow" count from; None is the day that it is.
     """
     objects = []
     for todo in todos:
-        day = due_date(todo.due, today)
+        day = due_date(todo.due, today or date.today())
         objects.append({**asdict(todo), "due_date": None if day is None else day.isoformat()})
     return json.dumps(objects, ensure_ascii=False, indent=2) + "\n"
 
@@ -142,14 +149,14 @@ def to_ics(todos: Iterable[Todo], today: date | None = None, now: datetime | Non
     """A calendar of VTODOs (RFC 5545). The same to-do keeps its UID, so that taking it in twice makes no double.
 
     Args:
-        today: what words like "tomorrow" count from.
+        today: what words like "tomorrow" count from; None is the day that it is.
         now: when the file was made, with its time zone.
     """
     stamp = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//DeskInfer//To-dos//EN"]
     for todo in todos:
         uid = sha256("\0".join((todo.task, todo.owner, todo.due, todo.source)).encode("utf-8", "replace")).hexdigest()
-        day = due_date(todo.due, today)
+        day = due_date(todo.due, today or date.today())
         lines += ["BEGIN:VTODO", f"UID:{uid[:32]}@deskinfer", f"DTSTAMP:{stamp}", _property("SUMMARY", _summary(todo))]
         if todo.source:
             lines.append(_property("DESCRIPTION", todo.source))
