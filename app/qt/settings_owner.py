@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.autostart import open_autostart
-from app.desktop import Hotkey
+from app.desktop import TAKEN, Hotkey
 from app.hotkeys import HotkeyFormatError, parse, warnings
 from app.platform.desktop_shortcuts import Shortcut, known_shortcuts
 from app.qt.engine_settings import EngineSettings
@@ -73,6 +73,7 @@ class SettingsOwner(QObject):
         self.limits: Sequence[str] = ()
         self._keys: Mapping[str, str] = {}
         self._shortcuts: dict[Hotkey, Shortcut] | None = None
+        self._is_looking = False
         self._arrived: dict[str, QTimer] = {}
         self._language = settings.get("language.ui")
         settings.listen("language.ui", self._on_language)
@@ -164,7 +165,7 @@ class SettingsOwner(QObject):
             self.dialog.release()
             self.dialog.hide()
             self.dialog.deleteLater()
-            self.dialog = None
+            self.dialog = self._shortcuts = None
             self._arrived.clear()
 
     def _on_waiting(self, is_waiting: bool) -> None:
@@ -225,8 +226,8 @@ class SettingsOwner(QObject):
                 self._show_status(row, by_key.get(key))
         is_taken = any(status.state is HotkeyState.TAKEN for status in self.statuses)
         self._taken.show_text(tr("Some combinations are taken.") if is_taken else "")
-        if is_taken and self._shortcuts is None:
-            self._shortcuts = {}
+        if is_taken and not self._is_looking and self._shortcuts is None:
+            self._is_looking = True
             threading.Thread(target=self._look_for_holders, name="desktop-shortcuts", daemon=True).start()
 
     def _show_status(self, row: SettingRow, status: HotkeyStatus | None) -> None:
@@ -243,17 +244,12 @@ class SettingsOwner(QObject):
 
     def _holder(self, status: HotkeyStatus) -> str:
         """What the desktop's own settings say about a combination that is taken, with a space before it."""
-        if status.state is not HotkeyState.TAKEN or not self._shortcuts:
+        if status.reason != TAKEN or self._shortcuts is None:
             return ""
-        try:
-            shortcut = self._shortcuts.get(parse(status.hotkey))
-        except HotkeyFormatError:
-            return ""
+        tr, shortcut = self.translator.tr, self._shortcuts.get(parse(status.hotkey))
         if shortcut is None:
-            return ""
-        text = self.translator.tr(
-            'In the settings of {desktop} it is "{purpose}".', desktop=shortcut.desktop, purpose=shortcut.purpose
-        )
+            return " " + tr("The system does not tell which one.")
+        text = tr('In the settings of {desktop} it is "{purpose}".', desktop=shortcut.desktop, purpose=shortcut.purpose)
         return f" {text}"
 
     def _look_for_holders(self) -> None:
@@ -261,7 +257,7 @@ class SettingsOwner(QObject):
         found = known_shortcuts()
 
         def take() -> None:
-            self._shortcuts = found
+            self._shortcuts, self._is_looking = found, False
             self._show_hotkeys()
 
         self._post_call(take)

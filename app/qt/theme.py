@@ -232,7 +232,7 @@ def style_sheet(colors: Colors) -> str:
     QListWidget[role="pages"]::item:hover {{ background: {c["hover"]}; }}
     QListWidget[role="pages"]::item:selected {{ background: {c["pressed"]}; color: {c["text"]}; }}
     QListWidget[role="pages"]:disabled::item {{ color: {c["muted"]}; background: transparent; }}
-    QListWidget[role="pages"]:focus::item:selected {{ border-color: {c["accent"]}; }}
+    QListWidget[role="pages"]::item:selected:focus {{ border-color: {c["accent"]}; }}
     QWidget[role="side"] {{ background: {c["surface"]}; }}
     QPushButton[role="link"] {{
         color: {c["accent"]}; border: 1px solid transparent; background: transparent; padding: {SPACE_XS}px;

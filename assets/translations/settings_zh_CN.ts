@@ -403,5 +403,9 @@
         <source>Set the server up</source>
         <translation>配置服务器</translation>
     </message>
+    <message>
+        <source>The system does not tell which one.</source>
+        <translation>系统未告知是哪个程序。</translation>
+    </message>
 </context>
 </TS>

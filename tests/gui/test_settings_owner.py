@@ -135,7 +135,7 @@ def test_a_combination_that_is_taken_is_explained_as_far_as_it_can_be_known(
 
 def test_what_is_not_known_is_not_claimed(room: Room, qtbot: QtBot):
     room.owner.open("hotkeys")
-    qtbot.wait(30)
+    qtbot.waitUntil(lambda: room.status("translate").endswith("The system does not tell which one."))
     assert "In the settings of" not in room.status("translate")
     ours = UserText('It already runs "{action}".', action="Summarize")
     room.owner.set_hotkeys(room.statuses(ours), [], KEYS)
