@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from inference.errors import InferenceError, InvalidRequestError
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "cancelled"]
 GrammarKind = Literal["json_schema", "regex", "lark"]
 
@@ -18,11 +18,40 @@ MAX_TOP_LOGPROBS = 20
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function that the model has called; `arguments` is JSON."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the model may call.
+
+    Attributes:
+        parameters: the JSON schema of its arguments, as JSON.
+    """
+
+    name: str
+    description: str
+    parameters: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a chat. `content` is plain text: no part of it ever becomes a control token."""
+    """One message of a chat. `content` is plain text: no part of it ever becomes a control token.
+
+    Attributes:
+        tool_calls: of an assistant's message.
+        tool_call_id: the call that a tool's message answers.
+    """
 
     role: Role
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
 
 
 class Priority(enum.IntEnum):
@@ -141,6 +170,7 @@ class GenerationRequest:
     Attributes:
         grammar: holds the answer to a form; it may still end early, by `max_new_tokens` or a stop string.
         prompt: a bare text that the answer goes on with, in place of messages.
+        tools: what the model may call; how it does so is its chat template's affair.
     """
 
     messages: tuple[Message, ...]
@@ -149,6 +179,7 @@ class GenerationRequest:
     request_id: str = field(default_factory=new_request_id)
     grammar: Grammar | None = None
     prompt: str = ""
+    tools: tuple[Tool, ...] = ()
 
     def __post_init__(self) -> None:
         _check(bool(self.messages) != bool(self.prompt), "messages", self.messages, "some messages, or else a prompt")

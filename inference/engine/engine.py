@@ -26,8 +26,10 @@ from inference.request import (
     RequestEvent,
     TokenEvent,
     TokenLogprob,
+    Tool,
     Usage,
 )
+from inference.text.chat_template import chat_texts
 from inference.text.detokenizer import Detokenizer
 from inference.text.grammar import GrammarCompiler, GrammarState, GrammarTokenizer
 
@@ -38,7 +40,9 @@ _SLICE_SLACK = 4  # tokens that the cuts of a slice may have added to it
 class ChatTokenizer(GrammarTokenizer, Protocol):
     """What the engine needs of a tokenizer."""
 
-    def encode_chat(self, messages: Sequence[Message]) -> list[int]:
+    def encode_chat(
+        self, messages: Sequence[Message], add_generation_prompt: bool = True, tools: Sequence[Tool] = ()
+    ) -> list[int]:
         """The rendered prompt."""
         ...
 
@@ -177,7 +181,7 @@ class Engine:
         """
         context = self._sizes.context_tokens
         if token_ids is None:
-            self._refuse_hopeless([message.content for message in request.messages] or [request.prompt])
+            self._refuse_hopeless(chat_texts(request.messages, request.tools) or [request.prompt])
         prompt = self._prompt(request) if token_ids is None else list(token_ids)
         if len(prompt) >= context:
             raise ContextOverflowError(len(prompt), context)
@@ -201,7 +205,7 @@ class Engine:
 
     def _prompt(self, request: GenerationRequest) -> list[int]:
         if request.messages:
-            return self._tokenizer.encode_chat(request.messages)
+            return self._tokenizer.encode_chat(request.messages, tools=request.tools)
         return self._tokenizer.encode_prompt(request.prompt)
 
     def _refuse_hopeless(self, texts: Sequence[str]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from inference.errors import InvalidRequestError, ModelFormatError
-from inference.request import Message
+from inference.request import Message, Tool
 from inference.text.byte_alphabet import to_bytes
-from inference.text.chat_template import CHATML, PLAIN, ChatTemplate
+from inference.text.chat_template import CHATML, PLAIN, ChatTemplate, chat_texts
 from inference.text.control_tokens import ControlToken, choose_marker
 from inference.text.tokenizer_data import TokenizerData
 from inference.text.vocabulary import Vocabulary, read_vocabulary
@@ -98,21 +98,36 @@ class Tokenizer:
         token_ids = self.encode_text(text)
         return [self.bos_token_id, *token_ids] if self._begins and self.bos_token_id is not None else token_ids
 
-    def encode_chat(self, messages: Sequence[Message], add_generation_prompt: bool = True) -> list[int]:
+    @cached_property
+    def knows_tools(self) -> bool:
+        """Whether the chat template tells the model what it may call, found by rendering a tool."""
+        probe = Tool("\ue000probe\ue000", "", "{}")
+        try:
+            return probe.name in self.template.render((Message("user", "question"),), True, (probe,))
+        except (InvalidRequestError, ModelFormatError):
+            return False
+
+    def encode_chat(
+        self, messages: Sequence[Message], add_generation_prompt: bool = True, tools: Sequence[Tool] = ()
+    ) -> list[int]:
         """Token ids of a chat: what Hugging Face's apply_chat_template gives, but for control tokens inside of
         messages.
 
         Raises:
-            InvalidRequestError: the chat template refuses the messages.
+            InvalidRequestError: the chat template refuses the messages, or knows no tools.
             ModelFormatError: the chat template fails.
         """
-        contents = [_well_formed(message.content) for message in messages]
-        marker = choose_marker(contents)
+        if tools and not self.knows_tools:
+            raise InvalidRequestError(
+                f"There are {len(tools)} tools, but the chat template of this model has no place for any. Use a model"
+                " that was trained to call tools."
+            )
+        marker = choose_marker(chat_texts(messages, tools))
         guard = self._vocabulary.control.guard
-        guarded = [
-            Message(message.role, guard(content, marker)) for message, content in zip(messages, contents, strict=True)
-        ]
-        return self.encode_rendered(self.template.render(guarded, add_generation_prompt), marker)
+        rendered = self.template.render(
+            messages, add_generation_prompt, tools, clean=lambda text: guard(_well_formed(text), marker)
+        )
+        return self.encode_rendered(rendered, marker)
 
     def encode_rendered(self, rendered: str, marker: str = "") -> list[int]:
         """Token ids of a rendered chat, in which texts of control tokens become control tokens.

@@ -24,6 +24,7 @@ from inference.request import (
     RequestEvent,
     SamplingParams,
     TokenEvent,
+    Tool,
 )
 
 END = 256
@@ -35,7 +36,9 @@ class ByteTokenizer:
 
     end_token_ids = frozenset({END})
 
-    def encode_chat(self, messages: Sequence[Message]) -> list[int]:
+    def encode_chat(
+        self, messages: Sequence[Message], add_generation_prompt: bool = True, tools: Sequence[Tool] = ()
+    ) -> list[int]:
         return list("".join(message.content for message in messages).encode())
 
     def encode_prompt(self, text: str) -> list[int]:
