@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inference.request import DoneEvent, TokenLogprob, Usage, new_request_id
+from inference.request import DoneEvent, TokenLogprob, ToolCall, Usage, new_request_id
 
 Json = dict[str, Any]
 
@@ -19,12 +19,15 @@ class Choice:
     index: int
     text: str = ""
     tokens: list[TokenLogprob] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
     done: DoneEvent | None = None
 
     @property
     def finish_reason(self) -> str | None:
         """As the API has it."""
-        return None if self.done is None else self.done.finish_reason
+        if self.done is None:
+            return None
+        return "tool_calls" if self.calls and self.done.finish_reason == "stop" else self.done.finish_reason
 
 
 class ChatForm:
@@ -34,7 +37,9 @@ class ChatForm:
 
     def choice(self, choice: Choice, with_logprobs: bool) -> Json:
         """A whole answer."""
-        message = {"role": "assistant", "content": choice.text, "refusal": None}
+        message: Json = {"role": "assistant", "content": choice.text, "refusal": None}
+        if choice.calls:
+            message |= {"content": choice.text or None, "tool_calls": [_call(call) for call in choice.calls]}
         logprobs = {"content": [_chat_token(token) for token in choice.tokens], "refusal": None}
         return {
             "index": choice.index,
@@ -58,8 +63,10 @@ class ChatForm:
         }
 
     def last(self, choice: Choice) -> Json:
-        """The end of an answer."""
-        return {"index": choice.index, "delta": {}, "logprobs": None, "finish_reason": choice.finish_reason}
+        """The end of an answer, with what the model has called."""
+        calls = [{"index": place, **_call(call)} for place, call in enumerate(choice.calls)]
+        delta = {"tool_calls": calls} if calls else {}
+        return {"index": choice.index, "delta": delta, "logprobs": None, "finish_reason": choice.finish_reason}
 
 
 class TextForm:
@@ -135,6 +142,10 @@ def usage(choices: Sequence[Choice]) -> Json:
 
 def _cached(used: Sequence[Usage]) -> int:
     return min((each.cached_tokens for each in used), default=0)
+
+
+def _call(call: ToolCall) -> Json:
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def _chat_token(token: TokenLogprob) -> Json:

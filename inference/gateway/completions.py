@@ -15,7 +15,8 @@ from inference.gateway.answer import Answer, Engine
 from inference.gateway.chat_answer import ChatForm, Choice, Envelope, TextForm
 from inference.gateway.errors import ApiError
 from inference.gateway.schema import ChatRequest, CompletionRequest
-from inference.gateway.translation import chat_requests, check_tools, completion_requests, read_body
+from inference.gateway.tool_calls import ToolCallFinder
+from inference.gateway.translation import chat_requests, completion_requests, read_body
 from inference.request import DoneEvent, GenerationRequest, TokenEvent
 
 CLIENT_GONE = 499
@@ -38,7 +39,6 @@ class Completions:
     async def chat(self, request: Request) -> Response:
         """POST /v1/chat/completions."""
         body = await read_body(request, ChatRequest)
-        check_tools(body)
         self._check_model(body.model)
         envelope = Envelope(ChatForm(), body.model)
         return await self._answer(request, body, chat_requests(body), envelope, bool(body.logprobs))
@@ -83,6 +83,7 @@ class _Answers:
         self._stack = contextlib.AsyncExitStack()
         self._events: asyncio.Queue[tuple[int, TokenEvent | DoneEvent | ApiError]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
+        self._finders = [ToolCallFinder(each.tools) for each in requests]
         self.choices = [Choice(index) for index in range(len(requests))]
 
     async def open(self) -> None:
@@ -117,13 +118,21 @@ class _Answers:
                 raise event
             choice = self.choices[index]
             if isinstance(event, DoneEvent):
+                rest = self._finders[index].finish()
+                choice.calls = self._finders[index].calls
+                if rest:
+                    choice.text += rest
+                    yield choice, TokenEvent(event.request_id, rest)
                 choice.done = event
                 self._note(event)
                 running -= 1
-            else:
-                choice.text += event.text
-                choice.tokens += event.tokens
-            yield choice, event
+                yield choice, event
+                continue
+            text = self._finders[index].push(event.text) if self._requests[index].tools else event.text
+            choice.text += text
+            choice.tokens += event.tokens
+            if text or event.tokens:
+                yield choice, TokenEvent(event.request_id, text, event.tokens)
 
     async def _take(self, index: int, answer: Answer) -> None:
         try:

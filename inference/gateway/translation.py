@@ -10,11 +10,18 @@ from starlette.requests import Request
 
 from inference.errors import InvalidRequestError
 from inference.gateway.errors import ApiError, api_error, unsupported
-from inference.gateway.schema import ChatMessage, ChatRequest, CompletionRequest, ResponseFormat
-from inference.request import GenerationRequest, Grammar, Message, Priority, Role, SamplingParams
+from inference.gateway.schema import ChatMessage, ChatRequest, CompletionRequest, NamedTool, ResponseFormat
+from inference.gateway.tool_calls import call_grammar
+from inference.request import GenerationRequest, Grammar, Message, Priority, Role, SamplingParams, Tool, ToolCall
 
 _Body = TypeVar("_Body", bound=BaseModel)
-_ROLES: dict[str, Role] = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {
+    "developer": "system",
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
 _DEFAULT_TEMPERATURE = 1.0
 _ANY_OBJECT = '{"type": "object"}'
 
@@ -66,7 +73,16 @@ def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
         raise ApiError(400, "top_logprobs needs logprobs to be true.", "invalid_value", "top_logprobs")
     top = (body.top_logprobs or 0) if body.logprobs else None
     messages = tuple(_message(index, message) for index, message in enumerate(body.messages))
-    return _requests(body, messages, body.max_completion_tokens or body.max_tokens, top, _grammar(body.response_format))
+    tools, grammar = _tools(body)
+    if grammar is not None and body.response_format is not None and body.response_format.type != "text":
+        raise ApiError(
+            400, "tool_choice and response_format ask for different answers. Give one of them.", "invalid_value",
+            "tool_choice",
+        )  # fmt: skip
+    return _requests(
+        body, messages, body.max_completion_tokens or body.max_tokens, top, grammar or _grammar(body.response_format),
+        tools=tools,
+    )  # fmt: skip
 
 
 def completion_requests(body: CompletionRequest) -> list[GenerationRequest]:
@@ -89,6 +105,7 @@ def _requests(
     top_logprobs: int | None,
     grammar: Grammar | None,
     prompt: str = "",
+    tools: tuple[Tool, ...] = (),
 ) -> list[GenerationRequest]:
     given: dict[str, Any] = {
         name: value
@@ -112,6 +129,7 @@ def _requests(
                 Priority.API,
                 grammar=grammar,
                 prompt=prompt,
+                tools=tools,
             )
             for choice in range(body.n or 1)
         ]
@@ -120,13 +138,38 @@ def _requests(
 
 
 def _message(index: int, message: ChatMessage) -> Message:
-    role = _ROLES.get(message.role)
-    if role is None or message.tool_calls or message.tool_call_id:
-        field = f"messages.{index}.{'role' if role is None else 'tool_calls'}"
-        raise unsupported(field, "This server does not know tools yet.")
-    if message.content is None:
-        raise ApiError(400, f"messages.{index}.content is missing.", "invalid_value", f"messages.{index}.content")
-    return Message(role, message.text)
+    field = f"messages.{index}"
+    if message.role == "tool" and not message.tool_call_id:
+        raise ApiError(400, f"{field}.tool_call_id is missing.", "invalid_value", f"{field}.tool_call_id")
+    if message.tool_calls and message.role != "assistant":
+        raise ApiError(
+            400, f"{field}.tool_calls belongs to the assistant only.", "invalid_value", f"{field}.tool_calls"
+        )
+    if message.content is None and not message.tool_calls:
+        raise ApiError(400, f"{field}.content is missing.", "invalid_value", f"{field}.content")
+    calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ())
+    return Message(_ROLES[message.role], message.text, calls, message.tool_call_id or "")
+
+
+def _tools(body: ChatRequest) -> tuple[tuple[Tool, ...], Grammar | None]:
+    """What the model may call, and what it must say where it has to call something."""
+    choice = body.tool_choice
+    if not body.tools:
+        if choice not in (None, "none"):
+            raise ApiError(400, "tool_choice needs tools.", "invalid_value", "tool_choice")
+        return (), None
+    if choice == "none":
+        return (), None
+    tools = tuple(
+        Tool(tool.function.name, tool.function.description, json.dumps(tool.function.parameters)) for tool in body.tools
+    )
+    if isinstance(choice, NamedTool):
+        named = tuple(tool for tool in tools if tool.name == choice.function.name)
+        if not named:
+            raise ApiError(400, f"tool_choice names {choice.function.name}, which is none of the tools.",
+                           "invalid_value", "tool_choice")  # fmt: skip
+        return tools, call_grammar(named)
+    return tools, call_grammar(tools) if choice == "required" else None
 
 
 def _grammar(form: ResponseFormat | None) -> Grammar | None:
@@ -137,9 +180,3 @@ def _grammar(form: ResponseFormat | None) -> Grammar | None:
     if form.json_schema is None:
         raise ApiError(400, "response_format.json_schema is missing.", "invalid_value", "response_format.json_schema")
     return Grammar("json_schema", json.dumps(form.json_schema.schema_))
-
-
-def check_tools(body: ChatRequest) -> None:
-    """Raises ApiError where tools are asked for."""
-    if body.tools or body.tool_choice not in (None, "none"):
-        raise unsupported("tools", "This server does not know tools yet.")
