@@ -55,6 +55,11 @@ class MemoryReading:
         return max(0, self.total_bytes - self.others_bytes - self.ours_bytes - self.driver_bytes)
 
 
+def free_memory_bytes() -> int:
+    """Main memory that programs can still get without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
 def model_bytes(engine: EngineReading) -> int:
     """What the resident model takes, by the engine's own count."""
     return engine.weight_bytes + engine.kv_bytes + engine.workspace_bytes

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-import psutil
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QCursor, QDesktopServices, QFont, QGuiApplication
 from PySide6.QtWidgets import QWidget
@@ -22,7 +21,7 @@ from app.engine_client import EngineClient
 from app.engine_setup import engine_options as options_of
 from app.focus_capture import FocusCapture
 from app.language import Languages, needs_identifier, preload
-from app.memory_reading import MemoryReader
+from app.memory_reading import MemoryReader, free_memory_bytes
 from app.qt.after_answer import AfterAnswer
 from app.qt.bridge import Bridge
 from app.qt.chat_binding import ChatBinding
@@ -59,11 +58,6 @@ from inference.request import ModelEvent, ModelState
 TRAY_GRACE_MS = 800
 
 
-def free_memory_bytes() -> int:
-    """Memory that programs can still get without swapping."""
-    return int(psutil.virtual_memory().available)
-
-
 class Application(QObject):
     """Everything on the UI thread. It is what the commands act on.
 
@@ -98,6 +92,7 @@ class Application(QObject):
         self._session: DesktopSession | None = None
         self._is_ending = False
         self._told_problems: list[str] = []
+        self._told_hotkeys = False
         self._commands = commands_of(self, actions, translator)
         self._commands.listen(self._bind_hotkeys)
         self.tray = Tray(self._commands, translator, free_memory_bytes)
@@ -116,10 +111,7 @@ class Application(QObject):
         self.clipboard = QtClipboard()
         self.popup = Popup(self._translator)
         self.history = HistoryBinding(self._settings, self._translator, self.show_error)
-        self.memory_feed = MemoryFeed(MemoryReader(self._client.reading), self)
-        self.keeper = MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
-        self.window = MainWindow(self._translator, self.memory_feed)
-        FocusFrame(self)
+        self._make_home(session)
         self.controller = AnswerController(
             client=self._client,
             actions=self._actions,
@@ -132,7 +124,6 @@ class Application(QObject):
             show_popup=self._show_popup,
             focus_capture=FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
         )
-        self.models.meter = partial(VramMeter, self.memory_feed, self._translator)
         self.popup.header.remote_badge.follow(self._bridge)
         self.chat = ChatBinding(
             self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate
@@ -141,9 +132,6 @@ class Application(QObject):
         self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
         self._connect()
         self._apply_settings()
-        self.window.set_actions(self._actions.all())
-        self.window.set_commands(self._commands.all())
-        self.window.set_only_home(False)
         self._show_status()
         self._bind_hotkeys()
         self._tell_problems()
@@ -164,6 +152,18 @@ class Application(QObject):
             self.load_model()
         QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
 
+    def _make_home(self, session: DesktopSession) -> None:
+        """The home window, and what its memory meter and that of the models read."""
+        self.memory_feed = MemoryFeed(MemoryReader(self._client.reading), self)
+        self.keeper = MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
+        self.keeper.told.connect(self._show_note)
+        self.models.meter = partial(VramMeter, self.memory_feed, self._translator)
+        self.window = MainWindow(self._translator, self.memory_feed)
+        self.window.set_actions(self._actions.all())
+        self.window.set_commands(self._commands.all())
+        self.window.set_only_home(False)
+        FocusFrame(self)
+
     def _connect(self) -> None:
         self._bridge.hotkey_pressed.connect(self._on_hotkey)
         self._bridge.model_event.connect(self._on_model_event)
@@ -174,7 +174,6 @@ class Application(QObject):
         self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
         self.window.quit_requested.connect(self.quit)
         self.window.command_requested.connect(self._commands.run)
-        self.keeper.told.connect(self._show_note)
         self._watch.changed.connect(self._on_files_changed)
         self.settings_owner.file_requested.connect(self.open_settings_file)
         self.settings_owner.restart_requested.connect(self.restart)
@@ -394,3 +393,6 @@ class Application(QObject):
             lines = limits
         if lines:
             self.show_error(tr("Not all hotkeys work"), "\n".join(lines))
+        elif self._told_hotkeys:
+            self.window.show_message("")
+        self._told_hotkeys = bool(lines)

@@ -172,7 +172,7 @@ class VramMeter(QWidget):
         self, feed: MemoryFeed, translator: Translator, compact: bool = False, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self._feed, self._translator = feed, translator
+        self._feed, self._translator, self._is_compact = feed, translator, compact
         self._handle: QWindow | None = None
         self._title, self._name = QLabel(), ElidedLabel()
         self._title.setFont(scaled(self.font(), 1.0, QFont.Weight.DemiBold))
@@ -221,7 +221,10 @@ class VramMeter(QWidget):
     def _follow_window(self) -> None:
         """A window that lies in the taskbar is not looked at."""
         is_seen = self.isVisible() and not self.window().isMinimized()
-        (self._feed.watch if is_seen else self._feed.unwatch)(self)
+        if is_seen:
+            self._feed.watch(self, self._is_compact)
+        else:
+            self._feed.unwatch(self)
 
     def sentence(self) -> str:
         """All that the picture shows, in words; what a screen reader says of it."""
