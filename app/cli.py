@@ -145,6 +145,9 @@ def ask(
     top_p: Annotated[float | None, typer.Option(help="Only the most probable tokens of this share; 1: all.")] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same answer.")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="End the answer after so many tokens.")] = None,
+    todo_format: Annotated[
+        str, typer.Option("--format", "-f", metavar="FORM", help="Of to-dos: markdown, json or ics.")
+    ] = "",
     backend: BackendOption = "",
     vram: VramOption = "",
     stats: Annotated[bool, typer.Option("--stats", help="Print tokens and times on standard error.")] = False,
@@ -166,9 +169,26 @@ def ask(
         tell_problems(sys.stderr)
         engine = _engine_choice(backend, vram)
         if action:
-            answer_action(find_action(given, action, system, sampling), model, stats, engine)
+            answer_action(find_action(given, action, system, sampling, todo_format), model, stats, engine)
+        elif todo_format:
+            raise UsageError("--format is for to-dos: give --action todos as well.")
         else:
             answer(build_request(given, system, sampling), model, stats, engine)
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; other machines need a key.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 18000,
+    model: ModelOption = "",
+    backend: BackendOption = "",
+    vram: VramOption = "",
+) -> None:
+    """Serve the model to other programs, as OpenAI's API. DESKINFER_API_KEY sets the key that they must send."""
+    with errors_on_terminal():
+        from app.gateway_setup import serve as serve_here
+
+        serve_here(host, port, model, _engine_choice(backend, vram), sys.stderr)
 
 
 @app.command()

@@ -1,0 +1,65 @@
+"""From the user's settings to a gateway over an engine: for `deskinfer serve` and for the running app."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from app.engine_setup import EngineChoice, build_engine, tell_problems
+
+if TYPE_CHECKING:
+    from app.engine_client import EngineClient
+    from inference.gateway.options import GatewayOptions
+    from inference.gateway.server import GatewayServer
+
+KEY_VARIABLE = "DESKINFER_API_KEY"
+
+
+def models_here() -> list[str]:
+    """Names of all models that are on this machine as a whole."""
+    from inference.formats.model_store import ModelStore
+
+    store = ModelStore()
+    return [stored.entry.id for stored in store.list() if stored.path is not None] + [path.name for path in store.own()]
+
+
+def open_gateway(
+    engine: EngineClient,
+    options: GatewayOptions,
+    default_model: Callable[[], str],
+    models: Callable[[], Sequence[str]] = models_here,
+) -> GatewayServer:
+    """A server that has its port and is yet to be started.
+
+    Raises:
+        GatewayPortError: the port cannot be had.
+    """
+    from inference.gateway.gateway import Gateway
+    from inference.gateway.server import GatewayServer
+
+    return GatewayServer(Gateway(engine, options, models, default_model).app, options)
+
+
+def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: TextIO) -> None:
+    """Serves until Ctrl+C; the model is loaded at once.
+
+    Raises:
+        InferenceError: the address needs a key, or the port cannot be had.
+    """
+    from inference.gateway.options import GatewayOptions
+
+    settings = tell_problems(notes)
+    options = GatewayOptions(host=host, port=port, api_key=os.environ.get(KEY_VARIABLE, ""))
+    engine, default_model = build_engine(settings, model, choice)
+    try:
+        # A path that the user names at the start is served under that name.
+        names = [model] if model else []
+        server = open_gateway(engine, options, default_model, lambda: [*names, *models_here()])
+        engine.load(default_model())
+        shown = f"[{host}]" if ":" in host else host
+        notes.write(f"deskinfer: serving {default_model()} at http://{shown}:{server.port}/v1; Ctrl+C ends it\n")
+        notes.flush()
+        server.run()
+    finally:
+        engine.close()
