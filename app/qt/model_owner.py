@@ -238,7 +238,8 @@ class ModelOwner(QObject):
         status = self._status
         is_meant = same_model(model.id, status.model)
         is_resident = is_meant and status.model_state is ModelState.READY and not status.remote_host
-        leaves = "" if is_resident or status.model_state is not ModelState.READY else self._title_of(status.model)
+        is_leaving = not is_resident and status.model_state is ModelState.READY and not status.remote_host
+        leaves = self._title_of(status.model) if is_leaving else ""
         download = self.downloads.get(model.id)
         if download is None and model.can_be_fetched and model.partial_bytes:
             download = Download(model.id, DownloadState.PAUSED, model.partial_bytes, model.num_bytes)

@@ -45,6 +45,7 @@ class ResidentPanel(QFrame):
         self.free_button.setToolTip(tr("Takes the model out of memory; the next action loads it again."))
         self.free_button.clicked.connect(self.free_requested)
         self.context = QComboBox()
+        self.context.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.context.setAccessibleName(tr("Context"))
         self.context.activated.connect(lambda index: self.context_chosen.emit(self.context.itemData(index)))
         self.largest_button = QPushButton()
@@ -66,7 +67,9 @@ class ResidentPanel(QFrame):
         label = QLabel(self._translator.tr("Context"))
         label.setBuddy(self.context)
         label.setToolTip(self._translator.tr("How much text and answer fit together; more takes more memory."))
-        chooser = QHBoxLayout()
+        self.chooser = QWidget()
+        chooser = QHBoxLayout(self.chooser)
+        chooser.setContentsMargins(0, 0, 0, 0)
         chooser.setSpacing(SPACE_S)
         chooser.addWidget(label)
         chooser.addWidget(self.context)
@@ -77,7 +80,7 @@ class ResidentPanel(QFrame):
         layout.setSpacing(SPACE_M)
         layout.addLayout(head)
         layout.addLayout(self.meter_place)
-        layout.addLayout(chooser)
+        layout.addWidget(self.chooser)
 
     def show_engine(self, status: Status, reading: EngineReading, title: str, is_here: bool = True) -> None:
         """Shows where the engine stands.
@@ -88,6 +91,7 @@ class ResidentPanel(QFrame):
         """
         tr, state = self._translator.tr, status.model_state
         self.badge.set_host(status.remote_host)
+        self.chooser.setVisible(not status.remote_host)
         held = reading.weight_bytes + reading.kv_bytes + reading.workspace_bytes
         place = tr("on the GPU") if reading.backend == "cuda" else tr("on the CPU")
         if status.remote_host:
@@ -116,6 +120,8 @@ class ResidentPanel(QFrame):
         """
         tr = self._translator.tr
         trained = plan.trained_context_tokens if plan is not None else 0
+        # What the model was not trained for is not given to it, whatever the settings say.
+        chosen = min(chosen, trained) if trained else chosen
         steps = {step for step in CONTEXT_STEPS if not trained or step <= trained} | {chosen}
         if [self.context.itemData(index) for index in range(self.context.count())] != sorted(steps):
             self.context.clear()

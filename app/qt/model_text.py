@@ -65,7 +65,9 @@ def fit_line(plan: ModelPlan, leaves: str, translator: Translator) -> str:
         )
     else:
         text = tr("Does not fit: needs {needed}, and {free} are free", needed=needed, free=available)
-    return text + SEPARATOR + (tr("on the GPU") if on_gpu else tr("on the CPU"))
+    if on_gpu:
+        return text + SEPARATOR + tr("on the GPU")
+    return text + SEPARATOR + tr("on the CPU, not the GPU") if plan.fallback_reason else text
 
 
 def cure_line(plan: ModelPlan, holders: Sequence[MemoryHolder], translator: Translator) -> str:

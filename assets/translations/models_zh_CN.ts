@@ -539,5 +539,9 @@
         <source>For non-commercial research only. Read the licence before you use it at work.</source>
         <translation>仅限非商业研究。用于工作之前请阅读许可证。</translation>
     </message>
+    <message>
+        <source>on the CPU, not the GPU</source>
+        <translation>在 CPU 上，而非 GPU</translation>
+    </message>
 </context>
 </TS>
