@@ -7,6 +7,7 @@ windows and the engine's thread follow once the event loop turns, and heavy libr
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import subprocess
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import engine_setup
 from app.actions import ActionRegistry
+from app.autostart import AutostartError, open_autostart, repair
 from app.content_free_log import ContentFreeFormatter
 from app.desktop_entry import APP_ID
 from app.diagnostics import EVENT_LOG
@@ -185,6 +187,8 @@ def _run(qt: QApplication, application: Application, commands: InstanceCommands,
 
     def start() -> None:
         application.start(open_session())
+        with contextlib.suppress(AutostartError):  # then the settings dialog says what is wrong with the entry
+            repair(open_autostart())
         commands.attach(application)
         if command["command"] == "action":
             application.run_action(command["action"], command["source"])

@@ -24,7 +24,7 @@ from app.language import Languages, needs_identifier, preload
 from app.memory_reading import MemoryReader, free_memory_bytes
 from app.qt.after_answer import AfterAnswer
 from app.qt.bridge import Bridge
-from app.qt.chat_binding import ChatBinding
+from app.qt.chat_desk import ChatDesk
 from app.qt.clipboard import QtClipboard
 from app.qt.command_list import action_group, commands_of
 from app.qt.controller import AnswerController
@@ -90,7 +90,7 @@ class Application(QObject):
         self.wants_restart = False
         self._status = Status()
         self._session: DesktopSession | None = None
-        self._is_ending = False
+        self._is_ending, self._busy = False, set[str]()
         self._told_problems: list[str] = []
         self._told_hotkeys = False
         self._commands = commands_of(self, actions, translator)
@@ -125,9 +125,7 @@ class Application(QObject):
             focus_capture=FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
         )
         self.popup.header.remote_badge.follow(self._bridge)
-        self.chat = ChatBinding(
-            self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate
-        )
+        self.chat = ChatDesk(self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate)
         self.hotkeys = hotkeys_of(session, self._bridge, self._bind_hotkeys)
         self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
         self._connect()
@@ -170,6 +168,7 @@ class Application(QObject):
         self.controller.busy_changed.connect(self._on_busy_changed)
         self.controller.answered.connect(self.history.add_answer)
         self.controller.chat_wanted.connect(self.chat.continue_answer)
+        self.chat.busy_changed.connect(self._on_busy_changed)
         self.window.action_requested.connect(self.controller.run_text)
         self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
         self.window.quit_requested.connect(self.quit)
@@ -308,9 +307,10 @@ class Application(QObject):
         self.window.set_status(self._status)
         self.models.set_status(self._status)
 
-    def _on_busy_changed(self, is_busy: bool) -> None:
+    def _on_busy_changed(self, is_busy: bool, who: str = "popup") -> None:
         self.keeper.note_use()
-        self._status = replace(self._status, is_busy=is_busy)
+        (self._busy.add if is_busy else self._busy.discard)(who)
+        self._status = replace(self._status, is_busy=bool(self._busy))
         self._show_status()
 
     def _on_model_event(self, event: ModelEvent) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -15,12 +16,13 @@ from app.qt.hotkey_binding import HotkeyStatus
 from app.qt.settings_controls import ask_for_file
 from app.qt.settings_owner import HOTKEY_PAGE, SettingsOwner
 from app.qt.settings_row import SettingRow
-from app.qt.welcome import OfferedModel, Welcome
 from app.settings import SettingError, SettingsFileError, Value
 from app.translation import system_locale
 from inference.errors import InferenceError
-from inference.formats.download import DownloadOptions
-from inference.formats.model_store import ModelStore
+
+if TYPE_CHECKING:
+    from app.qt.welcome import OfferedModel, Welcome
+    from inference.formats.model_store import ModelStore
 
 _log = logging.getLogger(__name__)
 _SAMPLES = {"en": "english.txt", "zh": "chinese.txt"}
@@ -77,6 +79,9 @@ class WelcomeOwner(QObject):
 
     def open(self) -> None:
         """Opens the welcome."""
+        # Once in a lifetime, and it takes NumPy along.
+        from app.qt.welcome import Welcome
+
         tr = self._translator
         rows = [SettingRow(self._settings.registry[key], tr) for key in ("language.first", "language.second")]
         for row in rows:
@@ -109,10 +114,15 @@ class WelcomeOwner(QObject):
     # --- models -------------------------------------------------------------------------------------------------
 
     def _store_of_settings(self) -> ModelStore:
+        from inference.formats.download import DownloadOptions
+        from inference.formats.model_store import ModelStore
+
         return ModelStore(options=DownloadOptions(hub_endpoint=self._settings.text("hub.endpoint") or None))
 
     def _offered(self) -> list[OfferedModel]:
         """The catalog's models, the one that is meant first."""
+        from app.qt.welcome import OfferedModel
+
         meant = self._default_model()
         offered = []
         for stored in self._open_store().list():

@@ -162,6 +162,7 @@ def test_a_hotkey_that_is_taken_is_named_and_can_be_retried(running: RunningApp)
     running.grabber.taken.clear()
     running.app.window.hotkeys_retry_requested.emit()
     assert "Ctrl+Shift+2" in running.grabber.held
+    assert running.app.window.message.text() == ""
 
 
 def test_what_became_of_the_hotkeys_can_be_asked(running: RunningApp):
