@@ -11,7 +11,7 @@ _UNITS = {"十": 10, "百": 100, "千": 1000}
 _BIG = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _CHARS = "".join([*_DIGITS, *_UNITS, *_BIG])
 # Group 1: 百分之 or nothing; group 2: the numeral.
-NUMERAL = regex.compile(rf"(百分之)?([{_CHARS}]+(?:点[零〇一二三四五六七八九]+)?)")
+NUMERAL = regex.compile(rf"(百分之)?([{_CHARS}]+(?:点[零〇一二三四五六七八九]+(?![刻分十]))?)")
 # What a number stands before where it counts something.
 _MEASURES = frozenset(
     "个位名人天日号月年元块岁点时分秒次台件条份页项周套本张只家章期倍米吨度层楼章种倍届轮批组米路室班"

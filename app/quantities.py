@@ -70,6 +70,8 @@ class Quantity:
 
 
 _RUN = regex.compile(r"[\p{Latin}\d_]*\d[\p{Latin}\d_]*(?:[.,:/'’\u00a0\u202f](?=\d)[\p{Latin}\d_]+)*")
+# LH1823 is LH 1823 as well; of fewer digits the letters are a part of the name.
+_CODED = regex.compile(r"\p{Latin}{1,4}(\d{3,})")
 _ISO_DATE = regex.compile(r"(?<![\d/.-])(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?![\d/-]|\.\d)")
 _CLOCK = regex.compile(r"(\d{1,2}):(\d\d)(?::\d\d)?([ap]m)?", regex.IGNORECASE)
 _HOUR = regex.compile(r"(\d{1,2})([ap]m)", regex.IGNORECASE)
@@ -88,7 +90,7 @@ _CHINESE_CLOCK = regex.compile(
 )
 _CHINESE_AFTERNOON = regex.compile(r"(?:下午|晚上|傍晚|夜里|今晚|明晚)\s?$")
 _CHINESE_MORNING = regex.compile(r"(?:上午|早上|早晨|凌晨|清晨|中午)\s?$")
-_MINUS = regex.compile(r"(?:(?<![^\s(（:：,，=])([-−])|\b(minus )|(零下\s?|负))$")
+_MINUS = regex.compile(r"(?:(?<![^\s(（:：,，=\p{Han}])([-−])|\b(minus )|(零下\s?|负))$")
 _LIST_NUMBER = regex.compile(
     r"^[ \t]*(?:\d{1,2}|[一二三四五六七八九十]{1,2})(?:[.)](?=\s|$)|[、．）])", regex.MULTILINE
 )
@@ -230,6 +232,8 @@ def _number(text: str, start: int, end: int, language: str) -> Iterator[Quantity
         keys = [_literal(run)]
         if regex.fullmatch(r"[Qq][1-4]", run):
             keys.append(("number", Decimal(run[1])))
+        elif coded := _CODED.fullmatch(run):
+            keys.append(("number", Decimal(coded[1])))
         yield _quantity(text, start, end, *keys)
 
 

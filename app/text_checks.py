@@ -142,15 +142,29 @@ def _numbers(
         yield from (Loss("invented", "", q.text, None, q.span) for q in new if not q.is_word and not _is_small(q))
         return
     split, new = _split_up(lost, new)
-    pairs = _paired(lost, new, diff)
-    for quantity, other in pairs:
-        near = split.get(quantity.span) or (other.span if other else None)
+    pairs = dict(_paired(lost, new, diff))
+    # A number for another one that the text has elsewhere as well: "page 2" for "page 4".
+    for quantity, other in _changed_in_place(before, after, diff):
+        pairs[quantity] = pairs.get(quantity) or other
+    for quantity, found in pairs.items():
+        near = split.get(quantity.span) or (found.span if found else None)
         place = near or _place_in(quantity.span, diff)
         yield Loss("numbers", quantity.text, texts[1][slice(*near)] if near else "", quantity.span, place)
-    taken = {id(other) for _, other in pairs}
+    taken = {other.span for other in pairs.values() if other}
     for quantity in new:
-        if id(quantity) not in taken and not quantity.is_word:
+        if quantity.span not in taken and not quantity.is_word:
             yield Loss("numbers", "", quantity.text, None, quantity.span)
+
+
+def _changed_in_place(
+    before: Sequence[Quantity], after: Sequence[Quantity], diff: WordDiff | None
+) -> Iterator[tuple[Quantity, Quantity]]:
+    """Numbers in a change, and those that the answer has there, where it has as many and not the same."""
+    for change in diff.changes if diff else ():
+        old = [q for q in before if not q.is_word and _overlap(q.span, change.source_span)]
+        new = [q for q in after if not q.is_word and _overlap(q.span, change.answer_span)]
+        if len(old) == len(new) and Counter(q.text for q in old) != Counter(q.text for q in new):
+            yield from ((one, other) for one, other in zip(old, new, strict=True) if not one.keys & other.keys)
 
 
 def _split_up(lost: Sequence[Quantity], new: Sequence[Quantity]) -> tuple[dict[Span, Span], list[Quantity]]:

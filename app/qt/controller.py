@@ -68,10 +68,12 @@ class AnswerController(QObject):
     Signals:
         busy_changed: whether a request runs.
         answered: an answer is complete: action id, source text, answer, model.
+        chat_wanted: the answer is to go on as a chat: title, source text, answer.
     """
 
     busy_changed = Signal(bool)
     answered = Signal(str, str, str, str)
+    chat_wanted = Signal(str, str, str)
 
     def __init__(
         self,
@@ -117,6 +119,7 @@ class AnswerController(QObject):
         popup.replace_requested.connect(self.replace)
         popup.copy_text_requested.connect(self.copy_text)
         popup.notice_accepted.connect(self.use_offer)
+        popup.continue_requested.connect(self.continue_as_chat)
         popup.closed.connect(self._on_closed)
 
     # --- what starts an answer ----------------------------------------------------------------------------------
@@ -228,6 +231,13 @@ class AnswerController(QObject):
         if text:
             self._clipboard.put(text)
             self._popup.show_copied()
+
+    def continue_as_chat(self) -> None:
+        """Hands text and answer to the chat; the popup has done its work."""
+        text = self._popup.result_text()
+        if self._job is not None and text:
+            self.chat_wanted.emit(self._job.action.title(self._translator.language), self._job.selected.text, text)
+            self._popup.close()
 
     def replace(self) -> None:
         """Pastes the answer into the window that the text came from."""

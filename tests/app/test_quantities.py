@@ -51,6 +51,8 @@ def test_the_language_decides_what_a_comma_means(number: str, language: str, val
             ("en", "en", "zh", "zh", "en", "zh"),
         ),
         (("9am", "9:00", "上午九点", "9 a.m."), ("en", "en", "zh", "en")),
+        (("三点一刻", "3:15", "三点十五分"), ("zh", "en", "zh")),
+        (("LH 1823", "LH1823"), ("en", "en")),
         (("Friday", "周五", "星期五", "Fri"), ("en", "zh", "zh", "en")),
         (("两亿三千万", "230 million"), ("zh", "en")),
         (("二〇二六", "2026"), ("zh", "en")),

@@ -25,7 +25,7 @@ def _rewritten(source: str, answer: str) -> list[tuple[str, str, str]]:
         ("It has 3 files.", "It has three files.", []),
         ("It takes 5 %.", "It takes five percent.", []),
         ("Call 555 0143.", "Call 555 0134.", ["0143>0134"]),
-        ("Rows 5 and 5, page 7", "Rows 5 and 6, page 7", [">6"]),
+        ("Rows 5 and 5, page 7", "Rows 5 and 6, page 7", ["5>6"]),
         (
             "Due 31/12/2026, not 3/4",
             "Due on 31 December 2026, not 3 April",
@@ -33,6 +33,7 @@ def _rewritten(source: str, answer: str) -> list[tuple[str, str, str]]:
         ),
         ("on thursday, room 204", "on Thursday", ["204>"]),
         ("About 40 percents of it", "About 40% of it", []),
+        ("Page 2, with 4 lines", "Page 4, with 4 lines", ["2>4"]),
         ("In 2026 we grew.", "We grew.", ["2026>"]),
         ("明天下午三点开会，带两份合同。", "会议定于明天15:00，请带上2份合同。", []),
         ("明天下午三点开会。", "明天下午四点开会。", ["三点>四点"]),
