@@ -107,6 +107,7 @@ class OptionsPanel(QWidget):
         for row, box in enumerate((self.temperature, self.top_p, self.top_k, self.longest, self.seed)):
             name = QLabel(box.accessibleName())
             name.setBuddy(box)
+            box.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
             box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             form.addWidget(name, row, 0)
             form.addWidget(box, row, 1)

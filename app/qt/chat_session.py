@@ -61,12 +61,14 @@ class ChatSession(QObject):
         listed: a conversation came, went or got another name.
         progress: what the answer waits for, in words.
         problem: the history could not be read or written; words for the user.
+        busy_changed: whether any answer is being written.
     """
 
     changed = Signal()
     listed = Signal()
     progress = Signal(str)
     problem = Signal(str)
+    busy_changed = Signal(bool)
 
     def __init__(
         self,
@@ -230,6 +232,7 @@ class ChatSession(QObject):
         """Has the engine count what is new, then answer: only then it is known what the context holds."""
         state = self._states[conversation_id]
         self._running[state.request_id] = conversation_id
+        self.busy_changed.emit(True)
         self._saved_s[conversation_id] = time.monotonic()
         self.changed.emit()
         self.progress.emit(load_progress(self._model, self._translator)[0])
@@ -288,6 +291,7 @@ class ChatSession(QObject):
         if not state.is_answering:
             del self._running[event.request_id]
             self._save(conversation_id)
+            self.busy_changed.emit(bool(self._running))
         elif isinstance(event, TokenEvent) and time.monotonic() - self._saved_s[conversation_id] >= SAVE_EVERY_S:
             self._save(conversation_id)
         if conversation_id != self.shown:

@@ -37,7 +37,7 @@ def chat_style_sheet(colors: Colors) -> str:
     QToolButton[role="send"]:disabled {{ background: {c["hover"]}; }}
     QPushButton[role="card"] {{ text-align: left; padding: {SPACE_M}px; border-color: {c["hairline"]}; }}
     QPushButton[role="card"]:focus {{ border-color: {c["accent"]}; }}
-    QAbstractSpinBox QLineEdit {{ border: none; padding: 0 {SPACE_S}px; background: transparent; }}
+    QAbstractSpinBox QLineEdit {{ border: none; padding: 0; min-height: 0; background: transparent; }}
     QToolButton::menu-indicator {{ image: none; }}
     QMenu {{ color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; padding: 4px; }}
     QMenu::item {{ padding: 5px 18px; border-radius: 4px; }}

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine_client import ScriptedAnswer
-from app.qt.chat_binding import pass_over_what_is_there
+from app.qt.chat_desk import pass_over_what_is_there
 from app.qt.markdown_view import MarkdownView
 from app.translation import Translator
 from inference.request import DoneEvent, PrefillEvent, TokenEvent, Usage

@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.engine_client import EngineClient
@@ -27,8 +28,14 @@ def pass_over_what_is_there() -> None:
     gc.freeze()
 
 
-class ChatBinding:
-    """Opens the chat. UI thread only."""
+class ChatDesk(QObject):
+    """Opens the chat. UI thread only.
+
+    Signals:
+        busy_changed: whether an answer is being written there, and "chat".
+    """
+
+    busy_changed = Signal(bool, str)
 
     def __init__(
         self,
@@ -44,6 +51,7 @@ class ChatBinding:
         Args:
             activate: asks the window manager to give a window the keyboard.
         """
+        super().__init__()
         self._client, self._bridge, self._history = client, bridge, history.history
         self._clipboard, self._translator, self._activate = clipboard, translator, activate
         self._window: ChatWindow | None = None
@@ -62,6 +70,7 @@ class ChatBinding:
                 clipboard=self._clipboard,
                 translator=self._translator,
             )
+            self._window.session.busy_changed.connect(lambda is_busy: self.busy_changed.emit(is_busy, "chat"))
             pass_over_what_is_there()
         return self._window
 
