@@ -7,10 +7,11 @@ import dataclasses
 import queue
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from app.engine_client import EngineClient
 from app.event_json import Json, event_from_json, event_to_json, request_from_json, request_to_json
-from app.instance import InstanceError, Reply, stream_from_running
+from app.instance import InstanceError, Reply, send_to_running, stream_from_running
 from inference.errors import EngineStoppedError, InferenceError, InvalidRequestError
 from inference.request import DoneEvent, FailedEvent, GenerationRequest, RequestEvent, TokenCounts
 
@@ -48,6 +49,14 @@ def _events(messages: Generator[Json, None, None]) -> Generator[RequestEvent, No
             if isinstance(event, (DoneEvent, FailedEvent)):
                 return
     raise InstanceError("The running app ended its answer without a result. Try again.")
+
+
+def tell_where(notes: TextIO, timeout_s: float = 2.0, directory: Path | None = None) -> None:
+    """Says it where the running app sends texts to a server, before one is given to it."""
+    with contextlib.suppress(InstanceError):  # what is asked next says why the app cannot be reached
+        reply = send_to_running({"command": "where"}, timeout_s, directory)
+        if reply is not None and reply.get("host"):
+            notes.write(f"deskinfer: the running app sends this text to {reply['host']}.\n")
 
 
 def count_running(

@@ -155,6 +155,7 @@ def ask(
     """Ask the model, or run an action on a text of any length. The answer streams to standard output."""
     with errors_on_terminal():
         from app.ask import answer, answer_action, build_request, find_action, read_text
+        from app.ask_channel import tell_where
         from app.engine_setup import tell_problems
 
         chosen = {
@@ -168,6 +169,8 @@ def ask(
         given = read_text(text or [], clipboard)
         tell_problems(sys.stderr)
         engine = _engine_choice(backend, vram)
+        if engine is None:
+            tell_where(sys.stderr)
         if action:
             answer_action(find_action(given, action, system, sampling, todo_format), model, stats, engine)
         elif todo_format:

@@ -30,9 +30,13 @@ def completion_body(request: GenerationRequest, model: str) -> Json:
     Fields beyond the common ones are sent only where they do something: some servers refuse what they do not know.
 
     Raises:
-        RemoteError: the request has a grammar that has no common form.
+        RemoteError: it asks for what servers do not have in common: a bare prompt, tools, log-probabilities, a grammar
+            other than a JSON schema.
     """
     sampling = request.sampling
+    has_calls = any(message.tool_calls or message.tool_call_id for message in request.messages)
+    if request.prompt or request.tools or has_calls or sampling.top_logprobs is not None:
+        raise local_only(UserText("Bare prompts, tools and log-probabilities are not passed on to servers."))
     body: Json = {
         "model": model,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
@@ -45,6 +49,9 @@ def completion_body(request: GenerationRequest, model: str) -> Json:
         "top_k": (sampling.top_k, 0),
         "min_p": (sampling.min_p, 0.0),
         "repetition_penalty": (sampling.repetition_penalty, 1.0),
+        "presence_penalty": (sampling.presence_penalty, 0.0),
+        "frequency_penalty": (sampling.frequency_penalty, 0.0),
+        "logit_bias": ({str(token): bias for token, bias in sampling.logit_bias}, {}),
         "seed": (sampling.seed, None),
         "max_tokens": (sampling.max_new_tokens, None),
         "stop": (list(sampling.stop), []),

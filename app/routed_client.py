@@ -96,7 +96,9 @@ class RoutedClient:
         if not self._is_remote:
             return local
         sizes = {name: getattr(local, name) for name in ("weight_bytes", "kv_bytes", "workspace_bytes", "peak_bytes")}
-        return replace(self.remote.reading(), **sizes)
+        reading = self.remote.reading()
+        address = self.address
+        return replace(reading, model=reading.model or (address.id if address is not None else ""), **sizes)
 
     def close(self) -> None:
         """See EngineClient."""

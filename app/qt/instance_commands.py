@@ -6,6 +6,7 @@ Commands are JSON objects over the private line of app/instance.py:
   {"command": "quit"}                                   ends the app
   {"command": "hotkeys"}                                what became of the hotkeys: {"hotkeys": [{...}, ...]}, each with
                                                         "hotkey", "title", "state" and, where it fails, "reason"
+  {"command": "where"}                                  {"host": H}: where texts are sent, "" where they stay here
   {"command": "ask", "request": {...}}                  streams an answer (app/ask_channel.py)
   {"command": "count", "texts": [...]}                  tells their tokens (app/ask_channel.py)
 The first three answer {"ok": true} or {"error": text}; "ask" answers with its events alone.
@@ -20,6 +21,7 @@ from app import ask_channel
 from app.commands import Source
 from app.engine_client import EngineClient
 from app.instance import Message, Reply
+from app.remote_address import remote_parts
 
 SOURCES: tuple[Source, ...] = ("selection", "clipboard")
 
@@ -72,6 +74,9 @@ class InstanceCommands:
             ask_channel.answer(command, reply, self._client)
         elif name == "count":
             ask_channel.count(command, reply, self._client)
+        elif name == "where":
+            reply.send({"host": remote_parts(self._client.reading().model)[0]})
+            reply.close()
         elif name == "show":
             self._act(reply, lambda host: host.show_window())
         elif name == "hotkeys":
@@ -86,7 +91,9 @@ class InstanceCommands:
                 )
             self._act(reply, lambda host: host.run_action(action_id, source))
         else:
-            raise ValueError(f"The command is {name!r}, but it must be one of show, action, hotkeys, ask, count, quit.")
+            raise ValueError(
+                f"The command is {name!r}, but it must be one of show, action, hotkeys, ask, count, where, quit."
+            )
 
     def _act(self, reply: Reply, act: Callable[[Host], object]) -> None:
         def run(host: Host) -> None:

@@ -12,7 +12,7 @@ from app.remote_address import remote_parts
 from app.translation import Translator
 from inference.request import ModelEvent
 
-LONGEST_HOST = 28
+LONGEST_HOST = 24
 
 
 class RemoteBadge(QLabel):

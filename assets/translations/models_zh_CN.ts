@@ -543,5 +543,9 @@
         <source>on the CPU, not the GPU</source>
         <translation>在 CPU 上，而非 GPU</translation>
     </message>
+    <message>
+        <source>Bare prompts, tools and log-probabilities are not passed on to servers.</source>
+        <translation>纯文本提示、工具调用和对数概率不会转发给服务器。</translation>
+    </message>
 </context>
 </TS>

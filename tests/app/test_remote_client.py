@@ -30,6 +30,7 @@ from inference.request import (
     SamplingParams,
     TokenCounts,
     TokenEvent,
+    Tool,
 )
 from tests.app.remote_server import Exchange, Script, answer, chunk, event, serve
 
@@ -133,13 +134,35 @@ def test_an_answer_streams(client: RemoteClient, script: Script) -> None:
 def test_what_is_off_is_not_sent_and_what_is_on_is(client: RemoteClient, script: Script) -> None:
     ask(client).end()
     assert not {"top_k", "top_p", "min_p", "seed", "stop", "max_tokens"} & set(script.seen[-1].json)
-    sampling = SamplingParams(temperature=0.5, top_k=3, seed=7, max_new_tokens=9, stop=("END",))
+    sampling = SamplingParams(
+        temperature=0.5, top_k=3, seed=7, max_new_tokens=9, stop=("END",), presence_penalty=1.0, logit_bias=((5, -100),)
+    )
     schema = Grammar("json_schema", '{"type": "object"}')
     ask(client, request(sampling=sampling, grammar=schema)).end()
     sent = script.seen[-1].json
     assert (sent["temperature"], sent["top_k"], sent["seed"], sent["max_tokens"]) == (0.5, 3, 7, 9)
     assert sent["stop"] == ["END"]
+    assert (sent["presence_penalty"], sent["logit_bias"]) == (1.0, {"5": -100})
     assert sent["response_format"]["json_schema"]["schema"] == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request(tools=(Tool("f", "", "{}"),)),
+        request(sampling=SamplingParams(top_logprobs=0)),
+        request(grammar=Grammar("regex", "a+")),
+        GenerationRequest((), prompt="Once"),
+    ],
+)
+def test_what_servers_have_not_in_common_is_refused_here(
+    client: RemoteClient, script: Script, asked: GenerationRequest
+) -> None:
+    end = ask(client, asked).end()
+    assert isinstance(end, FailedEvent)
+    assert isinstance(end.error, RemoteError)
+    assert end.error.fault is RemoteFault.LOCAL_ONLY
+    assert not script.seen
 
 
 def test_cuts_in_characters_and_events_do_no_harm(client: RemoteClient, script: Script) -> None:

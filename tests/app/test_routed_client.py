@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import queue
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from app.ask_channel import tell_where
 from app.engine_client import EngineClient, FakeClient, ScriptedAnswer
+from app.instance import InstanceServer
+from app.qt.instance_commands import InstanceCommands
 from app.remote_address import RemoteAddress
 from app.remote_client import RemoteClient
 from app.routed_client import RoutedClient
@@ -136,3 +141,18 @@ def test_a_request_is_cancelled_where_it_began(client: RoutedClient, local: Fake
     go_remote(client)
     client.cancel("b")
     assert local.cancelled == ["a", "b"]
+
+
+def test_the_command_line_is_told_where_texts_go(client: RoutedClient, tmp_path: Path) -> None:
+    server = InstanceServer(InstanceCommands(client, lambda function: function()), tmp_path)
+    try:
+        notes = io.StringIO()
+        tell_where(notes, directory=tmp_path)
+        assert notes.getvalue() == ""
+        go_remote(client)
+        tell_where(notes, directory=tmp_path)
+        assert client.address is not None
+        assert notes.getvalue() == f"deskinfer: the running app sends this text to {client.address.host}.\n"
+    finally:
+        server.close()
+    tell_where(notes, directory=tmp_path)
