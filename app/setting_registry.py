@@ -155,7 +155,7 @@ def _model_settings() -> list[Setting]:
                 "zh": "由什么计算：NVIDIA GPU、应用自带的 CPU 内核；无法编译时用 PyTorch。",
             },
             choices={
-                "auto": {"en": "The fastest that works here", "zh": "本机可用的最快者"},
+                "auto": {"en": "Fastest that works here", "zh": "本机可用的最快者"},
                 "cuda": {"en": "NVIDIA GPU", "zh": "NVIDIA GPU"},
                 "cpu": {"en": "CPU kernels", "zh": "CPU 内核"},
                 "torch": {"en": "PyTorch", "zh": "PyTorch"},
@@ -223,9 +223,9 @@ def _desktop_settings() -> list[Setting]:
                 "zh": "仅在安全时才自动替换：原窗口仍有键盘焦点，且回答没有需要核对之处。否则回答留在弹窗中。",
             },
             choices={
-                "show": {"en": "Keep it in the popup", "zh": "留在弹窗中"},
-                "copy": {"en": "Copy it", "zh": "复制"},
-                "replace": {"en": "Replace the selection", "zh": "替换所选文字"},
+                "show": {"en": "It stays in the popup", "zh": "留在弹窗中"},
+                "copy": {"en": "It is copied", "zh": "复制"},
+                "replace": {"en": "It replaces the selection", "zh": "替换所选文字"},
             },
         ),
         Setting(

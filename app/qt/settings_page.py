@@ -14,6 +14,10 @@ from app.setting_pages import Group, Page
 from app.translation import Translator
 
 
+# Lines that are longer are hard to follow from a title to its control.
+WIDEST_EM = 60
+
+
 def hairline() -> QFrame:
     """A thin line between rows."""
     line = QFrame()
@@ -81,6 +85,7 @@ class SettingsPage(QWidget):
         super().__init__()
         self.page = page
         self.setObjectName("page")
+        self.setMaximumWidth(WIDEST_EM * self.fontMetrics().height())
         self._head = QVBoxLayout()
         self._head.setSpacing(SPACE_S)
         self.groups = [GroupBox(group, translator, models, extras.get(group.id, ())) for group in page.groups]

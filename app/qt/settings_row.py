@@ -14,7 +14,7 @@ from app.qt.theme import SPACE_L, SPACE_S, SPACE_XS, colors_of, scaled
 from app.settings import Setting, Value
 from app.translation import Translator
 
-CONTROL_EM = 15.0
+CONTROL_EM = 14.5
 _WIDE = ("text", "path", "model", "programs")
 SMALL = 0.9
 
@@ -76,7 +76,7 @@ class Row(QWidget):
             layout.addLayout(self._control_line)
         else:
             holder = QWidget()
-            holder.setFixedWidth(round(CONTROL_EM * self.fontMetrics().height()) * 3 // 4)
+            holder.setFixedWidth(round(CONTROL_EM * self.fontMetrics().height()))
             right = QHBoxLayout(holder)
             right.setContentsMargins(0, 0, 0, 0)
             right.addStretch() if _keeps_its_width(control) else None

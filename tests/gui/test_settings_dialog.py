@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QStyle,
+    QStyleOptionComboBox,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.actions import ActionRegistry
@@ -264,6 +273,12 @@ def test_every_control_has_a_name_on_every_page(opened: Opened):
         assert nameless(opened.dialog) == []
 
 
+def _option(box: QComboBox) -> QStyleOptionComboBox:
+    option = QStyleOptionComboBox()
+    box.initStyleOption(option)
+    return option
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_nothing_is_cut_in_the_smallest_window(qtbot: QtBot, tmp_path: Path, language: str):
     opened = Opened(qtbot, tmp_path, language)
@@ -276,6 +291,14 @@ def test_nothing_is_cut_in_the_smallest_window(qtbot: QtBot, tmp_path: Path, lan
         for label in page.findChildren(QLabel):
             if label.isVisible() and label.text():
                 assert label.height() >= label.heightForWidth(label.width()), label.text()
+        for box in page.findChildren(QComboBox):
+            room = box.style().subControlRect(
+                QStyle.ComplexControl.CC_ComboBox, _option(box), QStyle.SubControl.SC_ComboBoxEditField, box
+            )
+            for place in range(box.count()):
+                # Names of models may be long: they are shown in full in the list and in the window of models.
+                if opened.dialog.row("model.default").control.target() is not box:
+                    assert box.fontMetrics().horizontalAdvance(box.itemText(place)) <= room.width(), box.itemText(place)
     opened.dialog.release()
 
 
