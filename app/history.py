@@ -9,20 +9,23 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from app.history_entry import ActionResult, Conversation, Detail, SearchHit, StoredMessage, sampling_json
 from app.history_export import conversation_markdown, history_json
 from app.history_file import (
+    INDICES,
     DamagedFileError,
     HistoryError,
     NewerFileError,
     files_aside,
     history_files,
     is_damage,
+    merge_some,
     open_file,
     open_memory,
+    reason_of,
     set_aside,
     transaction,
 )
@@ -56,6 +59,7 @@ class History:
         self._keeps = keeps
         self._is_file = False
         self._listeners: list[Callable[[], None]] = []
+        self._stale_indices: list[str] = []
         self._connection = self._open()
 
     @property
@@ -71,7 +75,7 @@ class History:
         if keeps == self._keeps:
             return
         self._keeps = keeps
-        self._connection.close()
+        self.close()
         self.problem = None
         self._connection = self._open()
         self._tell()
@@ -81,8 +85,21 @@ class History:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
+    def tidy(self) -> bool:
+        """Takes deleted text out of the search index, some milliseconds' worth; whether there is more to do."""
+        if self._stale_indices:
+            with self._read() as connection:
+                if merge_some(connection, self._stale_indices[0]):
+                    self._stale_indices.pop(0)
+                if not self._stale_indices:
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return bool(self._stale_indices)
+
     def close(self) -> None:
-        """Closes the file; the history must not be used any more."""
+        """Tidies, and closes the file; the history must not be used any more."""
+        with suppress(HistoryError):
+            while self.tidy():
+                pass
         self._connection.close()
 
     # --- conversations ------------------------------------------------------------------------------------------
@@ -131,10 +148,10 @@ class History:
         self._change(conversation_id, system=system, sampling=sampling_json(sampling), model=model)
 
     def delete(self, conversation_id: int) -> None:
-        """Removes a conversation with all its messages, from the disk as well. An unknown id is ignored."""
+        """Removes a conversation with all its messages, from the disk as well; `tidy` and `close` do the rest."""
         with self._write() as connection:
             connection.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
-        self._forget()
+        self._stale_indices = list(INDICES)
 
     # --- messages -----------------------------------------------------------------------------------------------
 
@@ -210,10 +227,10 @@ class History:
         ]
 
     def delete_result(self, result_id: int) -> None:
-        """Removes a result, from the disk as well. An unknown id is ignored."""
+        """Removes a result, from the disk as well; `tidy` and `close` do the rest."""
         with self._write() as connection:
             connection.execute("DELETE FROM results WHERE id = ?", (result_id,))
-        self._forget()
+        self._stale_indices = list(INDICES)
 
     # --- everything ---------------------------------------------------------------------------------------------
 
@@ -253,6 +270,7 @@ class History:
 
     def clear(self) -> None:
         """Removes everything: the file, and damaged ones that were set aside; also where `keeps` is off."""
+        self._stale_indices = []
         self._connection.close()
         try:
             for path in (*history_files(self.path), *files_aside(self.path)):
@@ -280,7 +298,7 @@ class History:
             except NewerFileError:
                 reason = UserText("it was written by a later version of this app; update the app")
             except sqlite3.Error as error:
-                reason = _reason(error)
+                reason = reason_of(error)
             except OSError as error:
                 reason = UserText("{reason}", reason=error.strerror or str(error))
             self.problem = UserText(
@@ -323,7 +341,7 @@ class History:
                 UserText(
                     "The history in {file} cannot be read or written: {reason}.",
                     file=str(self.path),
-                    reason=_reason(error),
+                    reason=reason_of(error),
                 )
             )
         self._connection.close()
@@ -340,13 +358,6 @@ class History:
             self._connection = self._open()
         self._tell()
         return HistoryError(problem)
-
-    def _forget(self) -> None:
-        """What was deleted leaves the search index, and the log of changes, as well."""
-        with self._read() as connection:
-            for index in ("message_index", "result_index"):
-                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def _change(self, conversation_id: int, **values: str) -> None:
         columns = ", ".join(f"{column} = ?" for column in values)
@@ -384,16 +395,3 @@ def _row_id(cursor: sqlite3.Cursor) -> int:
 def _check_found(cursor: sqlite3.Cursor) -> None:
     if cursor.rowcount == 0:
         raise HistoryError(_NOT_THERE)
-
-
-def _reason(error: sqlite3.Error) -> UserText:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return _REASONS.get(code) or UserText("{reason}", reason=str(error))
-
-
-_REASONS = {
-    sqlite3.SQLITE_BUSY: UserText("another program is writing to it; close it and try again"),
-    sqlite3.SQLITE_FULL: UserText("the disk is full; free some space and try again"),
-    sqlite3.SQLITE_READONLY: UserText("it is write-protected; correct the rights of the file and its folder"),
-    sqlite3.SQLITE_CANTOPEN: UserText("it cannot be opened; correct the rights of the file and its folder"),
-}

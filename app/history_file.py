@@ -23,6 +23,10 @@ CHECKED_BYTES = 64 << 20
 # signals carry 32 bits.
 FIRST_MEMORY_ID = 1 << 30
 
+# The search indices; what they still hold of deleted rows goes when their parts are merged, so many pages at a time.
+INDICES = ("message_index", "result_index")
+PAGES_PER_MERGE = 16
+
 # One script a version; a file of version n has had the first n. A script that was released is never changed again.
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -122,6 +126,13 @@ def open_file(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def merge_some(connection: sqlite3.Connection, index: str) -> bool:
+    """Merges some pages of an index into one part without deleted rows; whether that is done."""
+    before = connection.total_changes
+    connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (-PAGES_PER_MERGE,))
+    return connection.total_changes - before < 2
+
+
 def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether the file itself is broken, rather than busy, full or out of reach."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -190,3 +201,17 @@ def _migrate(connection: sqlite3.Connection) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def reason_of(error: sqlite3.Error) -> UserText:
+    """Why something did not work, and what to do, as the end of a sentence."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return _REASONS.get(code) or UserText("{reason}", reason=str(error))
+
+
+_REASONS = {
+    sqlite3.SQLITE_BUSY: UserText("another program is writing to it; close it and try again"),
+    sqlite3.SQLITE_FULL: UserText("the disk is full; free some space and try again"),
+    sqlite3.SQLITE_READONLY: UserText("it is write-protected; correct the rights of the file and its folder"),
+    sqlite3.SQLITE_CANTOPEN: UserText("it cannot be opened; correct the rights of the file and its folder"),
+}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.history import History
 from app.history_file import HistoryError
 from app.paths import history_file
+from app.qt.theme import colors_of, style_sheet
 from app.settings import Settings
 from app.translation import Translator, UserText
 
@@ -37,6 +39,10 @@ class HistoryBinding(QObject):
         self.history.listen(self.changed.emit)
         self._stop_listening = settings.listen(KEEP_SETTING, lambda _key, value: self._set_keeps(bool(value)))
         self._box: QMessageBox | None = None
+        # One step each time that the windows have nothing else to do.
+        self._tidy_timer = QTimer(self, interval=0)
+        self._tidy_timer.timeout.connect(self._tidy)
+        self.changed.connect(self._tidy_timer.start)
 
     def tell_problem(self) -> None:
         """Shows why the file is not in use, or what was set aside, if there is such a thing."""
@@ -51,6 +57,8 @@ class HistoryBinding(QObject):
         """Asks whether everything is to go, and removes it."""
         tr = self._translator.tr
         box = QMessageBox(parent)
+        box.setObjectName("page")
+        box.setStyleSheet(style_sheet(colors_of(QGuiApplication.palette())))
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle("DeskInfer")
         box.setText(tr("Remove all conversations and answers?"))
@@ -67,7 +75,19 @@ class HistoryBinding(QObject):
     def close(self) -> None:
         """Closes the file."""
         self._stop_listening()
+        self._tidy_timer.stop()
         self.history.close()
+
+    def _tidy(self) -> None:
+        more = False
+
+        def step() -> None:
+            nonlocal more
+            more = self.history.tidy()
+
+        self._try(step)
+        if not more:
+            self._tidy_timer.stop()
 
     def _set_keeps(self, keeps: bool) -> None:
         self.history.set_keeps(keeps)

@@ -253,7 +253,9 @@ def test_clear_leaves_no_text_on_the_disk(history: History, path: Path) -> None:
     assert b"kept again" in bytes_on_disk(path)
 
 
-def test_delete_leaves_no_text_on_the_disk(history: History, path: Path) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+def test_delete_leaves_no_text_on_the_disk(path: Path, at_once: bool) -> None:
+    history = History(path)
     kept, hushed = history.new_conversation("kept"), history.new_conversation("hush-title")
     for count in range(50):
         history.append(kept, "user", f"kept {count}")
@@ -261,9 +263,21 @@ def test_delete_leaves_no_text_on_the_disk(history: History, path: Path) -> None
     result = history.add_result("translate", "hush-source qzxj", "hush-answer")
     history.delete(hushed)
     history.delete_result(result)
+    if at_once:
+        steps = 1
+        while history.tidy():
+            steps += 1
+        assert steps > 1
+    else:
+        history.close()
     assert b"hush" not in bytes_on_disk(path)
     assert b"qzx" not in bytes_on_disk(path), "nor in the index of the search"
-    assert len(history.messages(kept)) == 50
+    history.close()
+    again = History(path)
+    assert len(again.messages(kept)) == 50
+    assert len(again.search("kept 4")) == 14
+    assert not again.tidy()
+    again.close()
 
 
 def test_keep_nothing_never_touches_the_disk(path: Path) -> None:
