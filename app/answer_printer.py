@@ -13,7 +13,7 @@ from app.action import Action
 from app.engine_client import EngineClient
 from app.language import script_of
 from app.text_task import Coverage, PartEvent, TaskEvent, TextTask
-from app.todos import TodoStream, to_markdown
+from app.todos import Todo, TodoForm, TodoStream, to_ics, to_json, to_markdown
 from inference.errors import EngineStoppedError, InferenceError
 from inference.request import (
     DoneEvent,
@@ -35,12 +35,33 @@ _POLL_S = 0.1
 _Listener = Callable[[TaskEvent], None]
 
 
-def shown_as(action: Action, text: str) -> Show | None:
-    """How the answer of an action is printed: to-dos come as data, and are shown as a checklist."""
-    if action.output != "todos":
-        return None
-    todos, is_chinese = TodoStream(text), script_of(text) == "han"
-    return lambda answer: to_markdown(todos.push(answer), is_chinese)
+class TodoShow:
+    """Makes what is printed out of to-dos, which come as data: a checklist as they come, or a file at the end.
+
+    Attributes:
+        todos: those that have come.
+    """
+
+    def __init__(self, text: str, form: TodoForm = "markdown") -> None:
+        self.todos: list[Todo] = []
+        self._stream, self._form, self._is_chinese = TodoStream(text), form, script_of(text) == "han"
+
+    def __call__(self, answer: str) -> str:
+        """What is printed of a piece of the answer."""
+        found = self._stream.push(answer)
+        self.todos += found
+        return to_markdown(found, self._is_chinese) if self._form == "markdown" else ""
+
+    def end(self) -> str:
+        """What is printed when the answer has ended."""
+        if self._form == "markdown":
+            return ""
+        return to_json(self.todos) if self._form == "json" else to_ics(self.todos)
+
+
+def shown_as(action: Action, text: str, form: TodoForm = "markdown") -> TodoShow | None:
+    """How the answer of an action is printed; None for as it is."""
+    return TodoShow(text, form) if action.output == "todos" else None
 
 
 def engine_events(client: EngineClient, request: GenerationRequest) -> Events:

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from app.action import Action
 from app.actions import ActionRegistry
@@ -19,6 +19,7 @@ from app.language import Languages
 from app.running_app import RunningApp, app_events
 from app.terminal_errors import UsageError
 from app.text_task import TextEngine, TextTask
+from app.todos import TodoForm
 from inference.errors import InferenceError
 from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams
 
@@ -78,32 +79,46 @@ def build_request(text: str, system: str, sampling: Mapping[str, Any]) -> Genera
 
 @dataclass(frozen=True, slots=True)
 class ActionOnText:
-    """An action, the text that it is for, and fields of SamplingParams that differ from the action's."""
+    """An action, the text that it is for, and fields of SamplingParams that differ from the action's.
+
+    Attributes:
+        form: how to-dos are printed.
+    """
 
     action: Action
     text: str
     languages: Languages
     sampling: Mapping[str, Any]
+    form: TodoForm = "markdown"
 
     def task(self, engine: TextEngine) -> TextTask:
         """The task for an engine. Raises InvalidRequestError: the text is empty, or a value is out of its range."""
         return TextTask(engine, self.action, self.text, self.languages, sampling=self.sampling)
 
 
-def find_action(text: str, action: str, system: str, sampling: Mapping[str, Any]) -> ActionOnText:
+def find_action(text: str, action: str, system: str, sampling: Mapping[str, Any], form: str = "") -> ActionOnText:
     """An action by its id, for a text.
+
+    Args:
+        form: how to-dos are printed; "" for the usual one.
 
     Raises:
         InvalidRequestError: the text is empty, or a value is out of its range.
         UnknownActionError: there is no such action.
-        UsageError: a system prompt as well.
+        UsageError: a system prompt as well, or a form that is none or not for this action.
     """
     if system:
         raise UsageError("An action says itself what the model is told: give --action or --system, not both.")
     actions = ActionRegistry()
     for problem in actions.problems:
         sys.stderr.write(f"deskinfer: {problem}\n")
-    chosen = ActionOnText(actions.get(action), text, user_languages(load_settings()), sampling)
+    found = actions.get(action)
+    if form and found.output != "todos":
+        raise UsageError(f"--format is for to-dos, and {action} gives none. Leave it out.")
+    known = next((each for each in get_args(TodoForm) if each == (form or "markdown")), None)
+    if known is None:
+        raise UsageError(f"--format is {form!r}, but it must be {', '.join(get_args(TodoForm))}.")
+    chosen = ActionOnText(found, text, user_languages(load_settings()), sampling, known)
     chosen.task(RunningApp())  # what is wrong with it is told before a model is loaded
     return chosen
 
@@ -141,7 +156,7 @@ def answer_action(chosen: ActionOnText, model: str, stats: bool, choice: EngineC
         UsageError: the running app could not be asked.
     """
     printer = AnswerPrinter(sys.stdout, sys.stderr)
-    show = shown_as(chosen.action, chosen.text)
+    show = shown_as(chosen.action, chosen.text, chosen.form)
     app = RunningApp(model)
     try:
         if choice is None and app.connect():
@@ -153,6 +168,11 @@ def answer_action(chosen: ActionOnText, model: str, stats: bool, choice: EngineC
                 done = _print_task(printer, task_events(worker, task), task, show)
     except InstanceError as error:
         raise UsageError(str(error)) from error
+    if show is not None:
+        sys.stdout.write(show.end())
+        sys.stdout.flush()
+        if not show.todos:
+            sys.stderr.write("deskinfer: no to-dos were found.\n")
     _print_end(printer, done, stats)
     if task.coverage is not None:
         printer.print_coverage(task.coverage)

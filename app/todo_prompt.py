@@ -60,7 +60,8 @@ def todo_grammar(text: str) -> Grammar:
         rf"TASK: /([^\"\\\x00-\x20\x7f]|\\[\"\\])([^\"\\\x00-\x1f\x7f]|\\[\"\\]){{0,{_TASK_CHARS}}}/",
         f'words: %regex {{ "substring_chunks": {json.dumps(words, ensure_ascii=False)} }}',
     ]
-    return Grammar("lark", "\n".join(rules if pieces else ['start: "[]"']))
+    # Large models on servers keep to the form of the examples by themselves.
+    return Grammar("lark", "\n".join(rules if pieces else ['start: "[]"']), is_wish=True)
 
 
 def todo_answer(text: str, todos: Mapping[int, Sequence[Mapping[str, Any]]]) -> str:
@@ -95,10 +96,11 @@ def example_answer(text: str, answer: str) -> str:
 
 def _opening(sentence: str) -> str:
     """What the answer says of a sentence before the model decides."""
-    return f'{{"sentence": {json.dumps(_quote(sentence), ensure_ascii=False)}, "kind": "'
+    return f'{{"sentence": {json.dumps(quote(sentence), ensure_ascii=False)}, "kind": "'
 
 
-def _quote(sentence: str) -> str:
+def quote(sentence: str) -> str:
+    """How a sentence begins, on one line."""
     line = _line(sentence)
     if len(line) <= _QUOTE_CHARS:
         return line

@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from app.due_dates import due_date
-from app.todo_prompt import TODO_KEYS, sentences
+from app.todo_prompt import TODO_KEYS, quote, sentences
+
+TodoForm = Literal["markdown", "json", "ics"]
 
 _FOLD_OCTETS = 75
 _ICS_ESCAPES = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n", "\r": None})
@@ -48,7 +50,8 @@ class TodoStream:
     """
 
     def __init__(self, text: str = "") -> None:
-        self._sentences = iter(sentences(text))
+        self._sentences = sentences(text)
+        self._next = 0
         self._rest = ""
 
     def push(self, text: str) -> list[Todo]:
@@ -65,11 +68,18 @@ class TodoStream:
                 return
             self._rest = self._rest[end:]
             if "kind" in found:
-                source = next(self._sentences, "") or found.get("sentence")
                 listed = found.get("todos")
-                yield from _todos(listed if isinstance(listed, list) else [], source)
+                yield from _todos(listed if isinstance(listed, list) else [], self._source(found.get("sentence")))
             else:
                 yield from _todos([found], found.get("source"))
+
+    def _source(self, beginning: object) -> str:
+        """The next sentence that begins so; an engine without grammars may leave some out."""
+        for index, sentence in enumerate(self._sentences[self._next :], self._next):
+            if quote(sentence) == beginning:
+                self._next = index + 1
+                return sentence
+        return "" if self._sentences or not isinstance(beginning, str) else beginning
 
 
 def _todos(found: Sequence[Any], source: object) -> Iterator[Todo]:

@@ -257,6 +257,34 @@ def test_todos_are_printed_as_a_checklist(own: OwnEngine, capsys: pytest.Capture
     assert capsys.readouterr().out == "- [ ] Call Ann (Bob, Friday)\n"
 
 
+@pytest.mark.parametrize(
+    ("form", "begins"), [("json", '[\n  {\n    "task": "Call Ann",'), ("ics", "BEGIN:VCALENDAR\r\n")]
+)
+def test_todos_are_printed_as_a_file(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str], form: str, begins: str
+) -> None:
+    own._answers = [ScriptedAnswer('[{"task": "Call Ann", "ow', 'ner": "Bob"}, {"task": "Go"}]')]
+    answer_action(find_action("Bob calls Ann. Go.", "todos", "", {}, form), "", stats=False)
+    out = capsys.readouterr().out
+    assert out.startswith(begins)
+    assert out.count("Call Ann") == 1
+    assert out.endswith("\n")
+
+
+def test_a_text_without_todos_is_told(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer("[]")]
+    answer_action(find_action("It rained.", "todos", "", {}), "", stats=False)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "deskinfer: no to-dos were found.\n")
+
+
+def test_a_form_is_checked_before_anything_runs(own: OwnEngine) -> None:
+    with pytest.raises(UsageError, match="markdown, json, ics"):
+        find_action("Some text.", "todos", "", {}, "xml")
+    with pytest.raises(UsageError, match="summarize gives none"):
+        find_action("Some text.", "summarize", "", {}, "json")
+
+
 def test_a_running_app_that_goes_away_in_a_task(own: OwnEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ask.RunningApp, "connect", lambda self: True)
     with pytest.raises(UsageError, match="has ended meanwhile"):

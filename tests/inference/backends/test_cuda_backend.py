@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,7 @@ from inference.formats.model_source import ModelSource, WeightTensor
 from inference.formats.random_model import RandomModel
 from inference.models.model_spec import ModelSpec
 from inference.models.rope import inv_freq
-from inference.request import DoneEvent, FailedEvent, GenerationRequest, Message, SamplingParams
+from inference.request import DoneEvent, FailedEvent, GenerationRequest, Grammar, Message, SamplingParams, TokenEvent
 from inference.text.tokenizer import Tokenizer
 from kernels.errors import DeviceError
 from kernels.reference import dequantize
@@ -395,3 +396,51 @@ def test_weights_come_before_allocate_only() -> None:
     with pytest.raises(Exception, match="before begin_load, or after allocate"):
         backend(RandomModel("random:test:w4", SPEC).tensor("model.norm.weight"))
     engine.close()
+
+
+def grammar_texts(engine: Engine, grammars: dict[str, Grammar | None], seed: int | None = None) -> dict[str, str]:
+    """Answers to chats that run together, by their messages."""
+    texts = dict.fromkeys(grammars, "")
+    ids = {}
+    for message, grammar in grammars.items():
+        params = SamplingParams(max_new_tokens=30, temperature=0.0 if seed is None else 0.9, seed=seed)
+        request = GenerationRequest((Message("user", message),), params, grammar=grammar)
+        ids[request.request_id] = message
+        engine.add(request)
+    while engine.has_work:
+        for event in engine.step():
+            assert not isinstance(event, FailedEvent)
+            if isinstance(event, TokenEvent):
+                texts[ids[event.request_id]] += event.text
+    return texts
+
+
+def test_answers_with_a_grammar_are_chosen_on_the_host_and_harm_nobody() -> None:
+    source = RandomModel("random:test:w4", SPEC)
+    digits, words = Grammar("regex", "[0-9]{4,9}"), Grammar("regex", "[a-f]{3}--------------------[x-z]{2}")
+    mixed = {"one": None, "two": digits, "a longer prompt, " * 6: words, "three": None}
+    engine = on_gpu(source)
+    alone = {message: grammar_texts(engine, {message: grammar})[message] for message, grammar in mixed.items()}
+    assert grammar_texts(engine, mixed) == alone
+    assert re.fullmatch(digits.text, alone["two"])
+    assert re.fullmatch(words.text, alone["a longer prompt, " * 6])
+    assert alone == grammar_texts(on_host(source), mixed)
+    together = grammar_texts(engine, mixed, seed=5)
+    assert together["two"] == grammar_texts(engine, {"two": digits}, seed=5)["two"]
+
+
+def test_only_steps_with_a_grammar_wait_for_the_host() -> None:
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+    launches: list[bool] = []
+    launch = engine._runner.launch
+
+    def watched(rows: Any, ahead: bool, should_stop: Any = None) -> Any:
+        launches.append(ahead)
+        return launch(rows, ahead, should_stop)
+
+    engine._runner.launch = watched  # type: ignore[method-assign]
+    grammar_texts(engine, {"free": None})
+    assert sum(launches) >= 28
+    launches.clear()
+    grammar_texts(engine, {"held": Grammar("regex", "[a-z]{30}")})
+    assert not any(launches)
