@@ -110,6 +110,8 @@ class RemoteDialog(QDialog):
         for title, field in ((tr("Address"), self.url), (tr("Key"), self.key), (tr("Model"), self.model)):
             form.addRow(title, field)
             field.setAccessibleName(title)
+            if isinstance(field, QComboBox) and (line := field.lineEdit()) is not None:
+                line.setAccessibleName(title)
         unencrypted = QHBoxLayout()
         unencrypted.setSpacing(SPACE_S)
         unencrypted.addWidget(self.plain)

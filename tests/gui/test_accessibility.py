@@ -9,13 +9,20 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.desktop import DesktopSession
+from app.engine_client import ScriptedAnswer
 from app.qt.notice import Notice
 from app.qt.popup import Popup
+from app.qt.remote_dialog import RemoteChoice, RemoteDialog
 from app.translation import Translator
 from tests.gui.accessibility_walk import doubles, nameless, stops, unreachable, unseen
 from tests.gui.test_application import RunningApp
+from tests.gui.test_remote_dialog import Keys
 
 pytestmark = pytest.mark.gui
+
+TODOS = """{"source": "Ann sends", "task": "Send the report", "owner": "Ann", "due": "Friday"}
+{"source": "Bob calls", "task": "Call the bank", "owner": "Bob", "due": ""}
+"""
 
 
 @pytest.fixture
@@ -72,11 +79,28 @@ def _welcome(running: RunningApp) -> QWidget:
     return running.app.welcome.window
 
 
-WINDOWS: list[Callable[[RunningApp], QWidget]] = [_home, _answer, _rewritten, _chat, _models, _settings, _welcome]
+def _server(running: RunningApp) -> QWidget:
+    dialog = RemoteDialog(RemoteChoice("", "", False), Keys(), Translator("en"), running.bridge.post_call)
+    running.qtbot.addWidget(dialog)
+    dialog.show()
+    return dialog
+
+
+def _todos(running: RunningApp) -> QWidget:
+    running.client._answers = [ScriptedAnswer(TODOS)]
+    running.app.controller.run_text("todos", "Ann sends the report by Friday. Bob calls the bank.")
+    running.play()
+    running.app.popup.take_focus()
+    assert running.app.popup.pages.todo_view.isVisible()
+    return running.app.popup
+
+
+Opener = Callable[[RunningApp], QWidget]
+WINDOWS: list[Opener] = [_home, _answer, _rewritten, _todos, _chat, _models, _server, _settings, _welcome]
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_each_control_has_a_name_of_its_own(running: RunningApp, window: Callable[[RunningApp], QWidget]):
+def test_each_control_has_a_name_of_its_own(running: RunningApp, window: Opener):
     shown = window(running)
     running.qtbot.wait(30)
     assert nameless(shown) == []
@@ -84,7 +108,7 @@ def test_each_control_has_a_name_of_its_own(running: RunningApp, window: Callabl
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_tab_reaches_each_control_and_shows_where_it_is(running: RunningApp, window: Callable[[RunningApp], QWidget]):
+def test_tab_reaches_each_control_and_shows_where_it_is(running: RunningApp, window: Opener):
     shown = window(running)
     running.qtbot.wait(30)
     reached = stops(shown)
