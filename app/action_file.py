@@ -139,24 +139,23 @@ class _Reader:
         for kind in get_args(OutputKind):
             if value == kind:
                 return cast(OutputKind, kind)
-        text = 'output is "{value}", but it must be "text", "changes" or "todos".'
-        self._fail("output", UserText(text, value=value))
+        text = UserText('output is "{value}", but it must be "text", "changes" or "todos".', value=value)
+        self._fail("output", text)
 
     def _pattern(self) -> str:
         value = str(self._value("", self._table, "pattern", str, ""))
         try:
             re.compile(value)
         except re.error as error:
-            text = "The pattern is no regular expression: {reason}."
-            self._fail("pattern", UserText(text, reason=str(error)))
+            self._fail("pattern", UserText("The pattern is no regular expression: {reason}.", reason=str(error)))
         return value
 
     def _choice(self, key: str, known: Sequence[str], default: str) -> str:
         value = str(self._value("", self._table, key, str, default))
         if value not in known:
             words = ", ".join(f'"{name}"' for name in known)
-            text = '{key} is "{value}", but it must be one of {known}.'
-            self._fail(key, UserText(text, key=key, value=value, known=words))
+            text = UserText('{key} is "{value}", but it must be one of {known}.', key=key, value=value, known=words)
+            self._fail(key, text)
         return value
 
     def _plan(self) -> PlanKind | None:
@@ -166,8 +165,9 @@ class _Reader:
     def _part_tokens(self) -> int | None:
         value = self._value("", self._table, "part_tokens", int, None)
         if value is not None and value < LEAST_PART_TOKENS:
-            text = "part_tokens is {value}, but it must be at least {least}."
-            self._fail("part_tokens", UserText(text, value=value, least=LEAST_PART_TOKENS))
+            least = LEAST_PART_TOKENS
+            text = UserText("part_tokens is {value}, but it must be at least {least}.", value=value, least=least)
+            self._fail("part_tokens", text)
         return cast("int | None", value)
 
     def _checks(self) -> tuple[CheckName, ...] | None:
@@ -223,8 +223,12 @@ class _Reader:
         template = str(self._value(where, table, key, str, "")).strip()
         self._check_placeholders(f"{where}.{key}", template, _USER_PLACEHOLDERS)
         if template and "text" not in placeholders(template):
-            text = "{where} has no {placeholder}, so the model would never see the text. Add it."
-            self._fail(f"{where}.{key}", UserText(text, where=f"{where}.{key}", placeholder="{text}"))
+            text = UserText(
+                "{where} has no {placeholder}, so the model would never see the text. Add it.",
+                where=f"{where}.{key}",
+                placeholder="{text}",
+            )
+            self._fail(f"{where}.{key}", text)
         return template
 
     def _examples(self, where: str, tables: list[Any]) -> tuple[Example, ...]:

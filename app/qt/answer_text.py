@@ -33,10 +33,13 @@ def coverage_text(coverage: Coverage, translator: Translator) -> str:
     tr = translator.tr
     if not coverage.is_complete:
         return tr("{done} of {parts} parts done", done=coverage.done_parts, parts=coverage.parts)
-    text = "all {tokens} tokens in {parts} parts"
-    if coverage.estimated:
-        text = "about {tokens} tokens, all of them, in {parts} parts"
-    words = tr(text, tokens=f"{coverage.tokens:,}", parts=coverage.parts)
+    words = tr(
+        "about {tokens} tokens, all of them, in {parts} parts"
+        if coverage.estimated
+        else "all {tokens} tokens in {parts} parts",
+        tokens=f"{coverage.tokens:,}",
+        parts=coverage.parts,
+    )
     if not coverage.cut_parts:
         return words
     numbers = ", ".join(map(str, coverage.cut_parts))
