@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QFont, QFontInfo, QKeyEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.conversation import ChatMessage
 from app.qt.chat_button import IconButton
@@ -20,8 +20,10 @@ from inference.errors import InferenceError
 
 # Within this distance of the end the view counts as being at the end.
 SLACK_PX = 24
-PAGE_MESSAGES = 8
-ANCHORED_MS = 150
+# How many get a view at once when a conversation is opened, and then in each turn of the event loop.
+FIRST_MESSAGES, PAGE_MESSAGES = 4, 2
+# Out of sight, whatever the size of the screen.
+FAR_PX = 100_000
 # Lines longer than this are hard to read.
 COLUMN_EM = 56
 
@@ -57,7 +59,6 @@ class Transcript(QScrollArea):
         self.views: list[MessageView] = []
         self.first_shown = 0
         self._is_following, self._moves_itself = True, False
-        self._from_end: int | None = None
         self._page = QWidget()
         self._page.setObjectName("page")
         self._column = QVBoxLayout(self._page)
@@ -98,7 +99,8 @@ class Transcript(QScrollArea):
         while self.views and self.first_shown + len(self.views) > kept:
             self._drop_last()
         if is_other:
-            self.first_shown, self._is_following = max(0, len(new) - PAGE_MESSAGES), True
+            self.first_shown, self._is_following = max(0, len(new) - FIRST_MESSAGES), True
+            QTimer.singleShot(0, self, self._show_earlier_if_near)
         for message in new[self.first_shown + len(self.views) :]:
             self._add(message)
         self._messages = new
@@ -151,22 +153,28 @@ class Transcript(QScrollArea):
 
     def show_earlier(self) -> None:
         """Gives some more of the earlier messages a view; what is in sight stays where it is."""
-        first = self.first_shown
-        if first == 0:
-            return
-        # The views learn their heights one after the other; until then the distance to the end is what stays.
-        self._from_end = self.verticalScrollBar().maximum() - self.verticalScrollBar().value()
-        for message in reversed(self._messages[max(0, first - PAGE_MESSAGES) : first]):
+        first = max(0, self.first_shown - PAGE_MESSAGES)
+        bar = self.verticalScrollBar()
+        from_end = bar.maximum() - bar.value()
+        for message in reversed(self._messages[first : self.first_shown]):
             view = self._new_view(message)
             if isinstance(view, AnswerView):
                 view.set_message(message, "", False, None)
+            self._measure(view)
             self.views.insert(0, view)
             self._column.insertWidget(0, view)
-        self.first_shown = max(0, first - PAGE_MESSAGES)
-        QTimer.singleShot(ANCHORED_MS, self, self._let_go)
+        self.first_shown = first
+        self._column.activate()
+        QApplication.sendEvent(self, QEvent(QEvent.Type.LayoutRequest))  # the range of the bar follows at once
+        self._move(bar.maximum() - from_end)
 
-    def _let_go(self) -> None:
-        self._from_end = None
+    def _measure(self, view: MessageView) -> None:
+        """Has a view learn its height, for which its text must know its width, before it stands among the others."""
+        view.setParent(self._page)
+        view.setGeometry(0, -FAR_PX, self._column.contentsRect().width(), view.sizeHint().height())
+        view.show()
+        if (layout := view.layout()) is not None:
+            layout.activate()
 
     # --- scrolling ----------------------------------------------------------------------------------------------
 
@@ -184,15 +192,15 @@ class Transcript(QScrollArea):
     def _on_value_changed(self, value: int) -> None:
         bar = self.verticalScrollBar()
         if not self._moves_itself:
-            self._from_end = None
             self._is_following = value >= bar.maximum() - SLACK_PX
-        if value < self.viewport().height() // 2 and self.first_shown and not self._is_following:
+        if self.first_shown and value < self.viewport().height():
             QTimer.singleShot(0, self, self._show_earlier_if_near)
         self._update_end_button()
 
     def _show_earlier_if_near(self) -> None:
-        if self.verticalScrollBar().value() < self.viewport().height() // 2:
+        if self.first_shown and self.verticalScrollBar().value() < self.viewport().height():
             self.show_earlier()
+            QTimer.singleShot(0, self, self._show_earlier_if_near)
 
     def _on_range_changed(self, low: int, high: int) -> None:
         bar = self.verticalScrollBar()
@@ -203,8 +211,6 @@ class Transcript(QScrollArea):
             bar.style().polish(bar)
         if self._is_following:
             self._move(high)
-        elif self._from_end is not None:
-            self._move(high - self._from_end)
         self._update_end_button()
 
     def _update_end_button(self) -> None:

@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 from app.engine_client import EngineClient
 from app.history import History
 from app.history_file import HistoryError
+from app.markdown import parse
 from app.qt.bridge import Bridge
 from app.qt.chat_button import IconButton
 from app.qt.chat_composer import Composer, local_files
@@ -90,6 +91,7 @@ class ChatWindow(QWidget):
         self._add_shortcuts()
         self.setStyleSheet(chat_style_sheet(colors_of(QGuiApplication.palette())))
         self.resize(*FIRST_SIZE)
+        parse("https://example.org")  # its patterns are compiled now, and not while the first answer streams
         self._show_state()
 
     # --- construction -------------------------------------------------------------------------------------------

@@ -81,8 +81,8 @@ def test_the_heartbeat_and_the_rendering(chat: ChatRig, qtbot: QtBot):
     assert len(TOKENS) >= 3000
     pass_over_what_is_there()
     heartbeat = Heartbeat()
-    # Ten times the rate that the bar asks for, so that the test is short; a tick then brings more text to render.
-    thread = stream(chat, 600)
+    # Far more than the rate that the bar asks for, so that the test is short; a tick then brings more text to render.
+    thread = stream(chat, 1000)
     qtbot.waitUntil(lambda: not chat.state.is_answering, timeout=60_000)
     thread.join()
     chat.settle()
