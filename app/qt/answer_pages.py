@@ -238,6 +238,10 @@ class AnswerPages(QWidget):
         """Height of a page before there is much on it, in pixels."""
         return self._stack.sizeHint().height()
 
+    def least_height(self) -> int:
+        """With less, nothing can be read: two lines, in pixels."""
+        return min(self.first_height(), 3 * self.result_view.fontMetrics().lineSpacing())
+
     def text_height(self) -> int:
         """Height of the text that is shown, in pixels."""
         view = self.current_view

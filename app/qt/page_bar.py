@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
 from app.qt.elided_label import ElidedLabel
 from app.qt.icons import svg_icon
-from app.qt.theme import SPACE_S, SPACE_XS, Colors
+from app.qt.theme import SPACE_XS, Colors
 from app.translation import Translator
 
 ICON_PX = 16
@@ -57,7 +57,7 @@ class PageBar(QWidget):
         self._group = QButtonGroup(self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
+        layout.setSpacing(SPACE_XS // 2)
         for page, name in names.items():
             tab = QToolButton()
             tab.setText(name)
@@ -73,7 +73,6 @@ class PageBar(QWidget):
         self.count_label.setProperty("role", "muted")
         self.count_label.setAlignment(Qt.AlignmentFlag.AlignTrailing | Qt.AlignmentFlag.AlignVCenter)
         layout.addWidget(self.count_label, 1)
-        layout.addSpacing(SPACE_S)
         self.previous_button = self._button(tr("Previous change"), "Shift+F8", lambda: self.step_requested.emit(-1))
         self.next_button = self._button(tr("Next change"), "F8", lambda: self.step_requested.emit(1))
         self.toggle_button = self._button(tr("Use this change, or not"), "F9", self.toggle_requested.emit)

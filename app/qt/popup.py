@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -25,9 +25,8 @@ from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 from app.answer_review import Review, Subject
 from app.qt.answer_pages import AnswerPages
 from app.qt.check_bar import CheckBar
-from app.qt.frameless import FramelessWindow
+from app.qt.growing_window import GrowingWindow
 from app.qt.notice import Notice, NoticePanel
-from app.qt.placement import place_popup, with_height, work_area_at
 from app.qt.popup_frame import PopupFooter, PopupHeader
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, style_sheet
 from app.translation import Translator
@@ -36,8 +35,6 @@ DEFAULT_WIDTH = 480
 MINIMUM_SIZE = QSize(360, 160)
 # A long answer grows the popup to this share of the work area's height; what is longer scrolls.
 LARGEST_SHARE = 0.6
-# With less room than this below the cursor, the side with more room is taken.
-COMFORT_HEIGHT = 360
 TEXT_SCALE = 1.04
 
 
@@ -50,7 +47,7 @@ class PopupState(enum.Enum):
     NOTICE = "notice"
 
 
-class Popup(FramelessWindow):
+class Popup(GrowingWindow):
     """Streams an answer, shows what it changed and lost; offers Stop, Retry, Copy, Replace, Close and "as chat".
 
     Signals:
@@ -78,8 +75,6 @@ class Popup(FramelessWindow):
         self._state = PopupState.WAITING
         self._can_replace = self._can_retry = False
         self._parts = 0
-        self._limit: QRect | None = None
-        self._is_above = False
         self._build()
         self._connect()
         self._apply_theme()
@@ -191,7 +186,7 @@ class Popup(FramelessWindow):
         self._enter(PopupState.WAITING)
         self.show_progress("", None)
         if not self.is_resized:
-            self._set_height(self._first_height())
+            self.set_height(self._first_height())
 
     def show_progress(self, text: str, share: float | None) -> None:
         """Says what is being waited for.
@@ -279,20 +274,6 @@ class Popup(FramelessWindow):
         """Confirms that the answer is on the clipboard."""
         self.footer.show_copied()
 
-    def show_near(self, cursor: QPoint, areas: Sequence[QRect]) -> None:
-        """Shows the popup without taking the focus, near the cursor; if it is open on the same monitor it stays.
-
-        Args:
-            areas: work areas of the monitors.
-        """
-        stays = self.isVisible() and work_area_at(self.geometry().center(), areas) == work_area_at(cursor, areas)
-        if not stays:
-            place = place_popup(cursor, self.size(), COMFORT_HEIGHT, areas)
-            self._limit, self._is_above, self.is_moved = place.limit, place.is_above, False
-            self.setGeometry(place.rect)
-            self.show()
-        self.raise_()
-
     def take_focus(self) -> None:
         """Gives the keyboard to the popup, on the user's demand."""
         self.raise_()
@@ -349,18 +330,16 @@ class Popup(FramelessWindow):
         )
         return height - self.pages.first_height()
 
-    def _growth_limit(self) -> QRect:
-        area = self.screen().availableGeometry()
-        return area if self.is_moved or self._limit is None else self._limit
-
     def _make_room_for_text(self) -> None:
-        """Grows with the text; never shrinks, and keeps a size that the user has chosen."""
+        """Grows with the text; never shrinks, and keeps a size that the user has chosen if text can be read in it."""
         if self.is_resized:
+            if self.height() < (needed := self._height_around_text() + self.pages.least_height()):
+                self.set_height(needed)
             return
         largest = round(LARGEST_SHARE * self.screen().availableGeometry().height())
-        needed = min(self._height_around_text() + self.pages.text_height(), largest, self._growth_limit().height())
+        needed = min(self._height_around_text() + self.pages.text_height(), largest, self.growth_limit().height())
         if needed > self.height():
-            self._set_height(needed)
+            self.set_height(needed)
 
     def _make_room_for_notice(self) -> None:
         """Grows where a message needs more room; text above it keeps its own."""
@@ -371,15 +350,7 @@ class Popup(FramelessWindow):
         layout.activate()
         needed = layout.totalHeightForWidth(self.width()) + text_height
         if needed > self.height():
-            self._set_height(needed)
-
-    def _set_height(self, height: int) -> None:
-        limit = self._growth_limit()
-        if height > limit.height():
-            limit = self.screen().availableGeometry()
-        rect = with_height(self.geometry(), height, limit, self._is_above and not self.is_moved)
-        if rect != self.geometry():
-            self.setGeometry(rect)
+            self.set_height(needed)
 
     def _apply_theme(self) -> None:
         colors = colors_of(QGuiApplication.palette())

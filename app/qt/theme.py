@@ -245,7 +245,7 @@ def style_sheet(colors: Colors) -> str:
     }}
     QToolButton[role="entry"]:hover {{ background: {c["hover"]}; }}
     QToolButton[role="entry"]:focus {{ border-color: {c["accent"]}; }}
-    QToolButton[role="tab"] {{ color: {c["muted"]}; padding: 2px {SPACE_S}px; }}
+    QToolButton[role="tab"] {{ color: {c["muted"]}; padding: 2px {SPACE_XS}px; }}
     QToolButton[role="tab"]:disabled {{ color: {c["border"]}; }}
     QToolButton[role="tab"]:checked {{ color: {c["text"]}; background: {c["pressed"]}; }}
     QToolButton[role="tab"]:focus {{ border-color: {c["accent"]}; }}

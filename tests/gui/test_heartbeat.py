@@ -9,7 +9,10 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QTimer
 from pytestqt.qtbot import QtBot
 
+from app.answer_review import Subject
 from app.engine_client import ScriptedAnswer
+from app.qt.popup import Popup
+from app.text_checks import REWRITE_CHECKS
 from inference.request import DoneEvent, ModelEvent, ModelState, TokenEvent, Usage
 from tests.gui.rig import Rig
 
@@ -67,6 +70,26 @@ def test_three_thousand_tokens(make_rig: Callable[..., Rig], qtbot: QtBot, break
     thread.join()
     assert heartbeat.stop() < LONGEST_PAUSE_MS
     assert rig.answer_text() == "".join(words) * 300
+
+
+def test_a_long_rewrite_is_compared_and_shown(popup: Popup, qtbot: QtBot):
+    source = "\n".join(f"teh line {number} has {number * 7} words, i think, and adn a end." for number in range(400))
+    answer = source.replace("teh", "The").replace("i think", "I think").replace("adn a", "an")
+    popup.show()
+    popup.begin("Rewrite", "", Subject(source, "changes", True, REWRITE_CHECKS, ("en", "en")))
+    qtbot.wait(50)
+    heartbeat = Heartbeat()
+    for start in range(0, len(answer), 400):
+        popup.append(answer[start : start + 400])
+        qtbot.wait(BEAT_MS + 1)
+    popup.finish("model")
+    view = popup.pages.diff_view
+    qtbot.waitUntil(lambda: bool(view.changes) and not view._timer.isActive(), timeout=30_000)
+    view.go(-1)
+    view.toggle_current()
+    qtbot.wait(20)
+    assert len(view.changes) == 1200
+    assert heartbeat.stop() < LONGEST_PAUSE_MS
 
 
 def test_a_load_with_many_reports(make_rig: Callable[..., Rig], qtbot: QtBot):

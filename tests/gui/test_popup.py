@@ -8,8 +8,10 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
 
+from app.answer_review import Subject
 from app.qt.notice import Notice, preview
 from app.qt.popup import MINIMUM_SIZE, Popup, PopupState
+from app.text_checks import SUMMARY_CHECKS
 from app.translation import Translator
 
 pytestmark = pytest.mark.gui
@@ -171,6 +173,20 @@ def test_a_size_that_the_user_has_chosen_stays(popup: Popup):
     popup.begin("Rewrite")
     popup.show_near(QPoint(50, 60), AREAS)
     assert popup.size() == QSize(500, 300)
+
+
+def test_what_is_flagged_leaves_room_for_the_text(popup: Popup):
+    popup.show()
+    popup.resize(MINIMUM_SIZE)
+    popup.is_resized = True
+    numbers = " and ".join(str(number) for number in range(1000, 1012))
+    popup.begin("Summarize", "", Subject("None.", "text", False, SUMMARY_CHECKS))
+    popup.append(numbers)
+    popup.finish("model\nspeed")
+    assert popup.check_bar.isVisible()
+    popup.layout().activate()
+    assert popup.view.height() >= 2 * popup.view.fontMetrics().lineSpacing()
+    assert popup.width() == MINIMUM_SIZE.width()
 
 
 def test_a_popup_that_the_user_has_moved_grows_down(popup: Popup):
