@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.desktop import Window
 from app.full_screen import may_need_gpu
+from app.remote_address import is_remote
 from inference.request import EngineReading, ModelState
 
 # So long after its last use a model stays, whatever comes to the front: the user is likely to go on.
@@ -30,7 +31,7 @@ class UnloadPolicy:
 
     def due_in_s(self, now_s: float, engine: EngineReading) -> float | None:
         """Time until the model has been idle for long enough, 0 where that is now; None where it never will be."""
-        if self.idle_s <= 0 or engine.state is not ModelState.READY:
+        if self.idle_s <= 0 or not _lies_here(engine):
             return None
         if _is_busy(engine):
             return self.idle_s
@@ -43,7 +44,7 @@ class UnloadPolicy:
         Args:
             window: that fills the screen, None where none does.
         """
-        if window is None or not self.yields or engine.state is not ModelState.READY:
+        if window is None or not self.yields or not _lies_here(engine):
             return False
         if _is_busy(engine) or now_s - self._last_use_s(engine) < LEAST_REST_S:
             return False
@@ -54,6 +55,10 @@ class UnloadPolicy:
 
     def _last_use_s(self, engine: EngineReading) -> float:
         return max(self._used_at_s, engine.used_at_s)
+
+
+def _lies_here(engine: EngineReading) -> bool:
+    return engine.state is ModelState.READY and not is_remote(engine.model)
 
 
 def _is_busy(engine: EngineReading) -> bool:

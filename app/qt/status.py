@@ -93,7 +93,7 @@ class Status:
         if self.model_state is ModelState.UNLOADING:
             return tr("Unloading {model}", model=model)
         if self.model_state is ModelState.EMPTY:
-            return tr(self.reason or "No model is loaded; the next action loads one")
+            return tr("No model is loaded; the next action loads one") if self.reason is None else tr(self.reason)
         return tr("Working: {model}", model=model) if self.is_busy else tr("Ready: {model}", model=model)
 
     def memory(self, translator: Translator) -> str:

@@ -5,6 +5,7 @@ import pytest
 from app.desktop import Window
 from app.full_screen import may_need_gpu
 from app.idle import LEAST_REST_S, UnloadPolicy
+from app.remote_address import REMOTE_PREFIX
 from inference.request import EngineReading, ModelState
 
 READY = EngineReading(state=ModelState.READY, backend="cuda")
@@ -42,6 +43,12 @@ def test_zero_minutes_and_an_empty_engine_are_never_due() -> None:
     assert policy(0.0).due_in_s(99_999.0, READY) is None
     assert policy().due_in_s(99_999.0, EngineReading()) is None
     assert policy().due_in_s(99_999.0, EngineReading(state=ModelState.LOADING)) is None
+
+
+def test_a_model_on_a_server_is_not_ours_to_unload() -> None:
+    elsewhere = EngineReading(state=ModelState.READY, model=f"{REMOTE_PREFIX}http://localhost/m", backend="remote")
+    assert policy().due_in_s(99_999.0, elsewhere) is None
+    assert not policy().yields_to(GAME, 99_999.0, elsewhere)
 
 
 def test_each_full_screen_window_gets_the_gpu_once() -> None:
