@@ -108,6 +108,12 @@ class AnswerPages(QWidget):
         self.bar.setVisible(subject.output != "text")
         self.show_page(_PAGES[subject.output][0] if subject.output == "todos" else Page.RESULT)
 
+    def show_waiting(self, text: str) -> None:
+        """Says in the place of the answer what it waits for."""
+        self.result_view.setPlaceholderText(text)
+        self.result_view.setAccessibleDescription(text)
+        self.todo_view.show_words(text)
+
     def append(self, text: str) -> None:
         """Adds text of the answer."""
         is_first = not self._answer

@@ -196,8 +196,7 @@ class Popup(GrowingWindow):
         """
         if self._state is not PopupState.WAITING:
             return
-        self.view.setPlaceholderText(text)
-        self.view.setAccessibleDescription(text)
+        self.pages.show_waiting(text)
         self.progress.setRange(0, 0 if share is None else 1000)
         if share is not None:
             self.progress.setValue(round(1000 * share))

@@ -154,6 +154,15 @@ def test_to_dos_are_a_list(popup: Popup, qtbot: QtBot):
     assert popup.result_text() == ""
 
 
+def test_what_to_dos_wait_for_is_told_in_their_place(popup: Popup):
+    popup.show()
+    popup.begin("To-dos", "", TODOS)
+    popup.show_progress("Reading the text", None)
+    assert popup.pages.todo_view.empty_label.text() == "Reading the text"
+    popup.append('[{"n": 1, "task": "Buy soil"}')
+    assert not popup.pages.todo_view.empty_label.isVisible()
+
+
 def test_to_dos_that_are_no_data_are_text(popup: Popup):
     _answered(popup, TODOS, "- [ ] Buy soil (Omar)")
     assert _page(popup) is Page.RESULT
