@@ -47,6 +47,7 @@ def request_from_json(data: Json) -> GenerationRequest:
         messages = tuple(_message(item) for item in data["messages"])
         sampling = dict(data["sampling"])
         sampling["stop"] = tuple(_text(item) for item in sampling.get("stop", ()))
+        sampling["logit_bias"] = tuple((int(token), float(bias)) for token, bias in sampling.get("logit_bias", ()))
         grammar = data.get("grammar")
         return GenerationRequest(
             messages,

@@ -147,7 +147,7 @@ def test_a_command_without_a_request_gets_an_error(tmp_path: Path, start: Callab
     bad = {"command": "ask", "request": {"messages": [], "sampling": {}, "priority": "CHAT", "request_id": "r"}}
     reply = send_to_running(bad, directory=tmp_path)
     assert reply is not None
-    assert "at least one message" in reply["error"]
+    assert "messages is ()" in reply["error"]
 
 
 def test_an_app_that_answers_in_another_tongue_is_an_error(tmp_path: Path) -> None:
