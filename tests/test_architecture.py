@@ -24,6 +24,7 @@ MAX_FUNCTION_LINES = 50
 LONGER: dict[str, str] = {
     "tests/inference/formats/test_model_store.py": "one store, and every way in which a download can break",
     "app/setting_registry.py::_model_settings": "a list of data",
+    "app/remote_settings.py::remote_settings": "a list of data",
     "app/qt/theme.py::style_sheet": "one style sheet",
 }
 
@@ -31,6 +32,8 @@ LONGER: dict[str, str] = {
 BROAD_HANDLERS = {
     "inference/engine/worker.py": "the worker loop: a request that fails must not end the thread",
     "app/qt/bridge.py": "the excepthook of the windows",
+    "inference/engine/plan_queue.py": "a part of the worker loop: a question about a model must not harm a request",
+    "app/remote_client.py": "the loop of the remote engine's thread, which must not end for the other requests",
     "inference/text/text_encoder.py": "the tokenizers library raises nothing narrower; becomes a ModelFormatError",
 }
 
