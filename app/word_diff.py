@@ -21,7 +21,7 @@ Span = tuple[int, int]
 _Match = tuple[int, int, int]
 
 # A part is compared as a whole where no more pairs of equal tokens than this can be made of it; a few milliseconds.
-PART_PAIRS = 6_000
+PART_PAIRS = 4_000
 # What may be spent on larger parts that cannot be cut, for the whole text; about 100 ms.
 SPARE_PAIRS = 40_000
 # Long parts are first cut where this many words or marks in a row stand once in both.
@@ -41,6 +41,7 @@ _TOKEN = regex.compile(
     """,
     regex.VERBOSE,
 )
+_LINE_ENDS = ("\n", "\r\n", "\r")
 _WORD = regex.compile(r"[\p{L}\p{N}_]")
 _SPACELESS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
@@ -118,13 +119,9 @@ def with_edges_of(source: str, answer: str) -> str:
 # --- equal tokens ---------------------------------------------------------------------------------------------------
 
 
-def _is_space(token: str) -> bool:
-    return token.isspace() and "\n" not in token and "\r" not in token
-
-
 def _group_starts(tokens: Sequence[str]) -> list[int]:
     """Where each token begins that is no white space within a line, and the end."""
-    starts = [index for index, token in enumerate(tokens) if index == 0 or not _is_space(token)]
+    starts = [index for index, token in enumerate(tokens) if not token.isspace() or token in _LINE_ENDS or index == 0]
     return [*starts, len(tokens)] if tokens else [0]
 
 
@@ -214,12 +211,14 @@ def _anchors(before: Sequence[str], after: Sequence[str], length: int) -> list[t
     while index >= 0:
         chosen.append(pairs[index])
         index = previous[index]
-    return chosen[::-1]
+    chosen.reverse()
+    # Of anchors in a row the first is enough: what follows it is equal.
+    return [pair for pair, last in zip(chosen, [(-2, -2), *chosen], strict=False) if pair != (last[0] + 1, last[1] + 1)]
 
 
 def _unit_pairs(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int, int]]:
     """Line by line or sentence by sentence, where both texts have as many; [] where they do not, or have one."""
-    for marks in (("\n", "\r\n", "\r"), (".", "!", "?", "。", "！", "？")):
+    for marks in (_LINE_ENDS, (".", "!", "?", "。", "！", "？")):
         ends = [
             [
                 index
