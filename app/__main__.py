@@ -136,12 +136,7 @@ def main(
         return 2
     set_up_log()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    qt = QApplication(sys.argv[:1])
-    qt.setApplicationName("deskinfer")
-    qt.setApplicationDisplayName("DeskInfer")
-    qt.setDesktopFileName(APP_ID)
-    qt.setQuitOnLastWindowClosed(False)
-    qt.setWindowIcon(app_icon())
+    qt = _qt()
     actions = ActionRegistry()
     settings = Settings.load(settings_file(), setting_registry(actions.all()))
     client, default_model = engine_setup.with_server(settings, *build_engine(settings))
@@ -167,15 +162,34 @@ def main(
     )
     _log.info("the tray icon is up after %.0f ms", 1000 * (time.monotonic() - started_s))
     _run(qt, application, commands, command)
-    # What the user sees is gone. The engine goes first: open lines to other processes wait for its last events.
+    _end(client, server)
+    if application.wants_restart:
+        _start_anew()
+    return 0
+
+
+def _qt() -> QApplication:
+    """Qt, with the names that desktops show."""
+    qt = QApplication(sys.argv[:1])
+    qt.setApplicationName("deskinfer")
+    qt.setApplicationDisplayName("DeskInfer")
+    qt.setDesktopFileName(APP_ID)
+    qt.setQuitOnLastWindowClosed(False)
+    qt.setWindowIcon(app_icon())
+    return qt
+
+
+def _end(client: EngineClient, server: InstanceServer) -> None:
+    """What the user sees is gone. The engine goes first: open lines to other processes wait for its last events."""
     hard_end = end_hard_after()
     client.close()
     server.close()
     hard_end.cancel()
-    if application.wants_restart:
-        # With the command line that has started this process, whatever that was.
-        subprocess.Popen([sys.executable, *sys.orig_argv[1:]], close_fds=True)
-    return 0
+
+
+def _start_anew() -> None:
+    """Starts this program with the command line that has started this process, whatever that was."""
+    subprocess.Popen([sys.executable, *sys.orig_argv[1:]], close_fds=True)
 
 
 def _run(qt: QApplication, application: Application, commands: InstanceCommands, command: Message) -> None:

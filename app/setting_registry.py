@@ -36,6 +36,7 @@ def setting_registry(actions: Iterable[Action]) -> list[Setting]:
         *_language_settings(),
         *_model_settings(),
         *_desktop_settings(),
+        *_answer_settings(),
         *remote_settings(),
         *_privacy_settings(),
         *_hotkey_settings(actions),
@@ -213,22 +214,6 @@ def _desktop_settings() -> list[Setting]:
             },
         ),
         Setting(
-            key="answer.after",
-            kind="choice",
-            default="show",
-            title={"en": "When an answer has ended", "zh": "回答结束后"},
-            help={
-                "en": "The selection is only replaced by itself where that is safe: its window still has the keyboard, "
-                "and nothing in the answer was flagged. Else the answer waits in the popup.",
-                "zh": "仅在安全时才自动替换：原窗口仍有键盘焦点，且回答没有需要核对之处。否则回答留在弹窗中。",
-            },
-            choices={
-                "show": {"en": "It stays in the popup", "zh": "留在弹窗中"},
-                "copy": {"en": "It is copied", "zh": "复制"},
-                "replace": {"en": "It replaces the selection", "zh": "替换所选文字"},
-            },
-        ),
-        Setting(
             key="clipboard.restore",
             kind="flag",
             default=True,
@@ -247,6 +232,27 @@ def _desktop_settings() -> list[Setting]:
             unit="pt",
             minimum=0,
             maximum=72,
+        ),
+    ]
+
+
+def _answer_settings() -> list[Setting]:
+    return [
+        Setting(
+            key="answer.after",
+            kind="choice",
+            default="show",
+            title={"en": "When an answer has ended", "zh": "回答结束后"},
+            help={
+                "en": "The selection is only replaced by itself where that is safe: its window still has the keyboard, "
+                "and nothing in the answer was flagged. Else the answer waits in the popup.",
+                "zh": "仅在安全时才自动替换：原窗口仍有键盘焦点，且回答没有需要核对之处。否则回答留在弹窗中。",
+            },
+            choices={
+                "show": {"en": "It stays in the popup", "zh": "留在弹窗中"},
+                "copy": {"en": "It is copied", "zh": "复制"},
+                "replace": {"en": "It replaces the selection", "zh": "替换所选文字"},
+            },
         ),
     ]
 

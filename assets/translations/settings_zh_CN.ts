@@ -407,5 +407,9 @@
         <source>The system does not tell which one.</source>
         <translation>系统未告知是哪个程序。</translation>
     </message>
+    <message>
+        <source>{title}: {before} → {after}</source>
+        <translation>{title}：{before} → {after}</translation>
+    </message>
 </context>
 </TS>
