@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from app.todo_prompt import TODO_KEYS, quote, sentences
 TodoForm = Literal["markdown", "json", "ics"]
 
 _FOLD_OCTETS = 75
+_LITTLE_WORDS = frozenset(("the", "and", "for", "from", "with", "that", "this", "are", "about", "all", "new", "out"))
 _ICS_ESCAPES = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n", "\r": None})
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MARKDOWN_MARKS = re.compile(r"([\\`*_\[\]<>])")
@@ -69,7 +70,9 @@ class TodoStream:
             self._rest = self._rest[end:]
             if "kind" in found:
                 listed = found.get("todos")
-                yield from _todos(listed if isinstance(listed, list) else [], self._source(found.get("sentence")))
+                source = self._source(found.get("sentence"))
+                for todo in _todos(listed if isinstance(listed, list) else [], source):
+                    yield replace(todo, source=self._better_source(todo))
             else:
                 yield from _todos([found], found.get("source"))
 
@@ -81,12 +84,27 @@ class TodoStream:
                 return sentence
         return "" if self._sentences or not isinstance(beginning, str) else beginning
 
+    def _better_source(self, todo: Todo) -> str:
+        """A sentence close by that shares words with the task, where its own shares none: models run ahead."""
+        words = _stems(todo.task)
+        if not self._next or words & _stems(todo.source):
+            return todo.source
+        near = self._sentences[max(0, self._next - 2) : self._next + 2]
+        return max((todo.source, *near), key=lambda sentence: len(words & _stems(sentence)))
+
 
 def _todos(found: Sequence[Any], source: object) -> Iterator[Todo]:
     for one in found:
         task, owner, due = (_words(one.get(key)) if isinstance(one, dict) else "" for key in TODO_KEYS)
         if task:
             yield Todo(task, owner, due, source if isinstance(source, str) else "")
+
+
+def _stems(text: str) -> set[str]:
+    """What words begin with, and pairs of characters of scripts without spaces."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    pairs = {word[index : index + 2] for word in words if not word.isascii() for index in range(len(word) - 1)}
+    return {word[:5] for word in words if word.isascii() and len(word) > 2} - _LITTLE_WORDS | pairs
 
 
 def _words(value: object) -> str:

@@ -60,6 +60,18 @@ def test_what_is_no_todo_is_passed_over(answer: str, expected: list[Todo]) -> No
     assert parse_todos(answer, TEXT) == expected
 
 
+def test_a_task_of_a_sentence_close_by_gets_that_sentence() -> None:
+    text = "It rained on Monday. Ann is fine. Please water the flowers. 天气很好。请小王交报告。"
+    wrong = {1: [{"task": "Water the flowers"}, {"task": "Dance"}], 3: [{"task": "Go on"}], 4: [{"task": "交报告"}]}
+    found = parse_todos(todo_answer(text, wrong), text)
+    assert [(todo.task, todo.source) for todo in found] == [
+        ("Water the flowers", "Please water the flowers."),
+        ("Dance", "It rained on Monday."),
+        ("Go on", "Please water the flowers."),
+        ("交报告", "请小王交报告。"),
+    ]
+
+
 def test_an_engine_without_grammars_may_leave_sentences_out() -> None:
     rows = [{"sentence": "请小王周五前交报告。", "kind": "task", "todos": [{"task": "交报告"}]}]
     assert parse_todos(json.dumps(rows), TEXT) == [Todo("交报告", source="请小王周五前交报告。")]
