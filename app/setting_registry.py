@@ -94,7 +94,8 @@ def _model_settings() -> list[Setting]:
             help={
                 "en": "What answers: a model of the catalog, by its name, or a .gguf file or a model's directory, "
                 "by its path. Empty: chosen by this machine's memory.",
-                "zh": "由哪个模型回答：目录中的模型（填名称），或 .gguf 文件、模型目录（填路径）。留空则按本机内存选择。",
+                "zh": "由哪个模型回答：目录中的模型（填名称），或 .gguf 文件、模型文件夹（填路径）。"
+                "留空则按本机内存选择。",
             },
         ),
         Setting(
@@ -127,7 +128,8 @@ def _model_settings() -> list[Setting]:
             default=15,
             title={"en": "Free the memory when idle", "zh": "闲置时释放内存"},
             help={
-                "en": "So long after its last use the model leaves the memory; the next action loads it again. 0: never.",
+                "en": "So long after its last use the model leaves the memory; the next action loads it again. "
+                "0: never.",
                 "zh": "模型最后一次使用后，过这么久就移出内存；下次操作时重新加载。0 表示从不。",
             },
             unit="minutes",
@@ -140,8 +142,8 @@ def _model_settings() -> list[Setting]:
             default=True,
             title={"en": "Make room for games", "zh": "为游戏让出显存"},
             help={
-                "en": "A model on the GPU leaves when a program fills the screen, unless it is known to show films, pages "
-                "or slides. X11 and Windows only: Wayland does not tell.",
+                "en": "A model on the GPU leaves when a program fills the screen, unless it is known to show films, "
+                "pages or slides. X11 and Windows only: Wayland does not tell.",
                 "zh": "当程序全屏运行时，GPU 上的模型会让出显存；已知用于播放视频、浏览网页或放映幻灯片的程序除外。"
                 "仅限 X11 和 Windows：Wayland 无法得知。",
             },
