@@ -260,8 +260,11 @@ class ChatWindow(QWidget):
 
     def _show_title(self) -> None:
         conversation = None
-        if self.session.shown != NEW:
-            conversation = self._history.conversation(self.session.shown)
+        try:
+            if self.session.shown != NEW:
+                conversation = self._history.conversation(self.session.shown)
+        except HistoryError as error:
+            self.composer.show_problem(self._tr(error.text))
         title = conversation.title if conversation is not None else self._tr("New chat")
         self.title.set_full_text(title)
         self.setWindowTitle(title)
