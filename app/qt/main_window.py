@@ -250,9 +250,11 @@ class MainWindow(QWidget):
         for row, status in enumerate(statuses):
             keys = _label(status.hotkey, "keys", wraps=False)
             sentence = self._state_sentence(status)
+            if sentence in limits:  # it stands above all of them
+                sentence = self._translator.tr("not here")
             state = _label(f"{_SIGNS[status.state]} {sentence}", self._state_role(status))
             self._hotkey_grid.addWidget(_label(status.title, wraps=False), row, 0)
-            self._hotkey_grid.addWidget(keys, row, 1, Qt.AlignmentFlag.AlignLeft)
+            self._hotkey_grid.addWidget(keys, row, 1, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
             self._hotkey_grid.addWidget(state, row, 3)
         self._limits.setText("\n".join(limits))
         self._limits.setVisible(bool(limits))

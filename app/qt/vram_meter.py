@@ -40,9 +40,8 @@ class Shares:
         self.ours = colors.accent
         self.driver = blend(colors.accent, colors.page, 0.5)
         self.others = blend(colors.text, colors.page, 0.36)
-        self.ground = colors.hover
-        self.grid = colors.hairline
-        self.frame = colors.border
+        # Panels have grounds of their own, which shine through.
+        self.ground, self.grid, self.frame = (_veil(colors.text, share) for share in (0.07, 0.12, 0.34))
         self.free = colors.border
 
     def parts(self, reading: MemoryReading) -> list[tuple[QColor, float]]:
@@ -55,6 +54,12 @@ class Shares:
             (self.others, reading.others_bytes),
         )
         return [(color, min(1.0, count / reading.total_bytes)) for color, count in counts]
+
+
+def _veil(color: QColor, share: float) -> QColor:
+    veil = QColor(color)
+    veil.setAlphaF(share)
+    return veil
 
 
 def current_shares() -> Shares:

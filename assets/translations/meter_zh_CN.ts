@@ -115,5 +115,9 @@
         <source>{size} {place}</source>
         <translation>{place} {size}</translation>
     </message>
+    <message>
+        <source>not here</source>
+        <translation>此处不可用</translation>
+    </message>
 </context>
 </TS>

@@ -1,6 +1,7 @@
 """The window: complete without a tray, honest about hotkeys, nothing cut in either language."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,9 @@ def test_hotkeys_are_listed_with_state_and_reason(qtbot: QtBot, make: Callable[.
     assert "Wayland lets no program take a hotkey." in labels
     with qtbot.waitSignal(window.hotkeys_retry_requested):
         window.retry_button.click()
+    window.set_hotkeys([replace(STATUSES[2], reason=UserText("no display"))], ["no display"])
+    qtbot.wait(1)
+    assert "– not here" in _labels(window)
     window.set_hotkeys(STATUSES[:1])
     qtbot.wait(1)
     assert "✗ another program uses it" not in _labels(window)
