@@ -24,7 +24,7 @@ def part_progress(event: PartEvent, translator: Translator) -> tuple[str, float]
         if event.of > 1:
             text = translator.tr("Putting the answers together: {number} of {of}", number=event.number, of=event.of)
     else:
-        text = translator.tr("Part {part} of {parts}", part=event.number, parts=event.of)
+        text = translator.tr("The text is longer than the model can hold at once, so it is done in parts.")
     return text, event.share
 
 
@@ -33,17 +33,13 @@ def coverage_text(coverage: Coverage, translator: Translator) -> str:
     tr = translator.tr
     if not coverage.is_complete:
         return tr("{done} of {parts} parts done", done=coverage.done_parts, parts=coverage.parts)
-    words = tr(
+    return tr(
         "about {tokens} tokens, all of them, in {parts} parts"
         if coverage.estimated
         else "all {tokens} tokens in {parts} parts",
         tokens=f"{coverage.tokens:,}",
         parts=coverage.parts,
     )
-    if not coverage.cut_parts:
-        return words
-    numbers = ", ".join(map(str, coverage.cut_parts))
-    return f"{words} · {tr('Parts that ended at the length limit: {numbers}', numbers=numbers)}"
 
 
 def load_progress(event: ModelEvent, translator: Translator) -> tuple[str, float | None]:
@@ -62,6 +58,9 @@ def small_print(event: DoneEvent, model: str, translator: Translator, coverage: 
     to the first token."""
     tr, usage = translator.tr, event.usage
     ends = {"cancelled": tr("Stopped"), "length": tr("Ended at the length limit")}
+    if coverage is not None and coverage.cut_parts:
+        numbers = ", ".join(map(str, coverage.cut_parts))
+        ends["length"] = tr("Length limit in parts {numbers}", numbers=numbers)
     first = " · ".join(part for part in (ends.get(event.finish_reason, ""), model_name(model)) if part)
     second = []
     if coverage is not None:

@@ -36,8 +36,12 @@
         <translation>已完成 {done}/{parts} 部分</translation>
     </message>
     <message>
-        <source>Parts that ended at the length limit: {numbers}</source>
-        <translation>因长度限制而中断的部分：{numbers}</translation>
+        <source>Length limit in parts {numbers}</source>
+        <translation>部分 {numbers} 达到长度上限</translation>
+    </message>
+    <message>
+        <source>The text is longer than the model can hold at once, so it is done in parts.</source>
+        <translation>文字超出模型一次能处理的长度，因此分部分处理。</translation>
     </message>
     <message>
         <source>{done} of {parts} parts are done and kept; “Try again” goes on behind them.</source>

@@ -286,19 +286,29 @@ def _run_on_long_text(rig: Rig, action: str) -> None:
 def test_a_long_text_is_done_in_parts_with_progress_and_coverage(make_rig: MakeRig, qtbot: QtBot):
     rig = make_rig(*(ScriptedAnswer(f"Point {number}.") for number in range(20)))
     _run_on_long_text(rig, "summarize")
-    seen = []
+    seen, counted = [], set()
     while rig.client.step():
         rig.settle()
         seen.append((rig.popup.view.placeholderText(), rig.popup.progress.value()))
+        counted.add(rig.popup.small_print.full_text)
     parts = len(rig.client.submitted) - 1
     assert parts > 2
     texts = [text for text, _ in seen]
-    assert f"Part 2 of {parts}" in texts
+    assert any("it is done in parts" in text for text in texts)
+    assert {f"Part {number} of {parts}" for number in range(1, parts + 1)} <= counted
     assert "Putting the answers together" in texts
     assert any(0 < share < 1000 for _, share in seen)
     assert rig.answer_text() == f"Point {parts}."
     assert f"all 2,000 tokens in {parts} parts" in rig.popup.small_print.full_text
     assert rig.popup.state is PopupState.FINISHED
+
+
+def test_parts_at_the_length_limit_are_named(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ScriptedAnswer("One."), ScriptedAnswer("Tw", finish_reason="length"), ScriptedAnswer("More."))
+    _run_on_long_text(rig, "translate")
+    rig.play()
+    assert "Length limit in parts 2 ·" in rig.popup.small_print.full_text
+    assert "all 2,000 tokens" in rig.popup.small_print.full_text
 
 
 def test_a_long_translation_streams_its_parts(make_rig: MakeRig, qtbot: QtBot):
