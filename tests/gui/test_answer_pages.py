@@ -14,6 +14,7 @@ from app.qt.answer_pages import THREAD_CHARS
 from app.qt.page_bar import Page
 from app.qt.popup import Popup
 from app.text_checks import REWRITE_CHECKS, SUMMARY_CHECKS
+from app.todos import Todo, to_lines
 from tests.gui.rig import Rig
 
 pytestmark = pytest.mark.gui
@@ -143,7 +144,7 @@ def test_a_review_that_comes_too_late_is_dropped(popup: Popup, qtbot: QtBot):
 
 
 def test_to_dos_are_a_list(popup: Popup, qtbot: QtBot):
-    _answered(popup, TODOS, '[{"n": 1, "task": "Buy soil", "owner": "Omar", "due": ""}]')
+    _answered(popup, TODOS, to_lines([Todo("Buy soil", "Omar")]))
     assert _page(popup) is Page.TODOS
     assert popup.result_text() == "- [ ] Buy soil (Omar)\n"
     assert popup.pages.bar.count_label.full_text == "1 of 1 open"
@@ -159,7 +160,7 @@ def test_what_to_dos_wait_for_is_told_in_their_place(popup: Popup):
     popup.begin("To-dos", "", TODOS)
     popup.show_progress("Reading the text", None)
     assert popup.pages.todo_view.empty_label.text() == "Reading the text"
-    popup.append('[{"n": 1, "task": "Buy soil"}')
+    popup.append(to_lines([Todo("Buy soil")]))
     assert not popup.pages.todo_view.empty_label.isVisible()
 
 

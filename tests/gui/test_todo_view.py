@@ -9,15 +9,17 @@ from PySide6.QtGui import QAccessible
 from pytestqt.qtbot import QtBot
 
 from app.qt.todo_view import TodoView
-from app.todos import Todo
+from app.todos import Todo, to_lines
 from app.translation import Translator
 
 pytestmark = pytest.mark.gui
 
 TEXT = "Garden club 😀. Omar buys soil by Saturday. The hose leaks. Ida picks up a new one tomorrow."
-ANSWER = (
-    '[{"n": 2, "task": "Buy soil", "owner": "Omar", "due": "by Saturday"}, '
-    '{"n": 4, "task": "Pick up a new hose", "owner": "Ida", "due": ""}]'
+ANSWER = to_lines(
+    [
+        Todo("Buy soil", "Omar", "by Saturday", "Omar buys soil by Saturday."),
+        Todo("Pick up a new hose", "Ida", "", "Ida picks up a new one tomorrow."),
+    ]
 )
 
 
@@ -35,9 +37,9 @@ def view(qtbot: QtBot) -> TodoView:
 
 def test_to_dos_come_while_the_answer_is_written(view: TodoView):
     view.begin(TEXT)
-    view.append(ANSWER[:80])
+    view.append(ANSWER[: ANSWER.index("\n")])
     assert [todo.task for todo in view.todos] == ["Buy soil"]
-    view.append(ANSWER[80:])
+    view.append(ANSWER[ANSWER.index("\n") :])
     assert view.todos[1] == Todo("Pick up a new hose", "Ida", "", "Ida picks up a new one tomorrow.")
 
 
