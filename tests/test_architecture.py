@@ -44,6 +44,7 @@ IMPORT_NAMES = {
     "huggingface-hub": "huggingface_hub",
     "nvidia-ml-py": "pynvml",
     "jinja2": "jinja2",
+    "markdown-it-py": "markdown_it",
     "import-linter": "importlinter",
     "pytest-qt": "pytestqt",
 }
@@ -55,6 +56,7 @@ TOOLS = {
     "pytest-timeout": "plug-in",
     "pytest-xvfb": "plug-in",
     "nvidia-cuda-nvrtc-cu12": "loaded by cuda-bindings",
+    "linkify-it-py": "asked for by name by markdown-it-py",
     "ziglang": "run as a command by the compiler of the kernels",
 }
 
