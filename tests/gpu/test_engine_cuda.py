@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +14,7 @@ from inference.engine.engine import Engine
 from inference.engine.loader import PlannedModel, choose_backend
 from inference.engine.options import EngineOptions
 from inference.errors import OutOfMemoryError
-from inference.request import DoneEvent, GenerationRequest, Message, RequestEvent, SamplingParams, TokenEvent
+from inference.request import DoneEvent, GenerationRequest, Grammar, Message, RequestEvent, SamplingParams, TokenEvent
 
 MODEL = "random:smollm2-135m:mixed"
 GIB = 1024**3
@@ -105,6 +107,23 @@ def test_looking_ahead_and_graphs_change_no_token(sampling: dict[str, Any], open
     finally:
         runner.looks_ahead = True
         runner._graphs.update(graphs)
+
+
+def test_answers_with_a_grammar_follow_it_beside_others_and_alone(opened: Callable[..., Engine]) -> None:
+    engine = opened()
+    grammar = Grammar("regex", r"[a-z]{4}: [0-9]{3,9}; [a-z]{12}")
+    held = [
+        GenerationRequest(
+            (Message("user", f"Number {seed}."),), SamplingParams(temperature=1.0, seed=seed), grammar=grammar
+        )
+        for seed in range(3)
+    ]
+    free = ask("What is a CUDA graph?", max_new_tokens=60, **SAMPLED)
+    alone = [
+        run(engine, {0: dataclasses.replace(each, request_id=f"alone {i}")})[0] for i, each in enumerate([*held, free])
+    ]
+    assert run(engine, {0: held[0], 1: free, 2: held[1], 20: held[2]}) == [alone[0], alone[3], alone[1], alone[2]]
+    assert all(re.fullmatch(grammar.text, text.rpartition(" [")[0]) for text in alone[:3])
 
 
 def test_most_steps_are_launched_ahead(opened: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:

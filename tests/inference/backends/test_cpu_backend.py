@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -307,6 +308,18 @@ def check_real_heads(path, open_decoder, monkeypatch):
 
 def test_smollm2s_head_loses_nothing_that_matters(open_decoder, stored_model, monkeypatch):
     check_real_heads(stored_model("smollm2-135m-instruct"), open_decoder, monkeypatch)
+
+
+def test_single_rows_get_exact_logits_also_where_a_step_is_replayed(open_decoder, stored_model, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PAGES", 6)
+    path = stored_model("smollm2-135m-instruct")
+    quick, exact = open_decoder(path)[0], open_decoder(path, exact_logits=True)[0]
+    for position, asked in enumerate(([0, 0], [0, 1], [1, 0], [0, 0], [1, 1])):
+        step = batch_of((0, position, [5]), (3, position, [17]))
+        wanted, rough = np.array(exact.forward(step)), np.array(quick.forward(step))
+        found = quick.forward(dataclasses.replace(step, exact_rows=np.array(asked, np.bool_)))
+        assert (rough != wanted).any(axis=1).all()
+        np.testing.assert_array_equal(found, np.where(np.array(asked)[:, None] == 1, wanted, rough))
 
 
 @pytest.mark.slow
