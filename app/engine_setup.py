@@ -120,7 +120,7 @@ def with_server(
             return local_model()
         return REMOTE_PREFIX if remote.address is None else remote.address.id
 
-    return RoutedClient(local, remote, keys), default_model
+    return RoutedClient(local, remote, keys, settings.flag("remote.enabled")), default_model
 
 
 def open_worker(model: str = "", choice: EngineChoice | None = None) -> Worker:

@@ -52,7 +52,7 @@ class RemoteAddress:
     @property
     def is_this_machine(self) -> bool:
         """Whether the server runs here, so that nothing leaves the machine."""
-        return is_loopback(urlsplit(self.url).hostname or "")
+        return is_this_machine(self.host)
 
 
 def is_remote(model: str) -> bool:
@@ -66,6 +66,11 @@ def remote_parts(model: str) -> tuple[str, str]:
         return "", model
     host, _, name = model.removeprefix(REMOTE_PREFIX).partition("/")
     return host, name
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a server, "name:port", runs here, so that nothing leaves the machine."""
+    return is_loopback(urlsplit(f"//{host}").hostname or "")
 
 
 def is_loopback(host: str) -> bool:

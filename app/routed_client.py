@@ -25,10 +25,13 @@ class RoutedClient:
         keys: of servers; the remote engine asks them.
     """
 
-    def __init__(self, local: EngineClient, remote: RemoteClient, keys: RemoteKeys | None = None) -> None:
+    def __init__(
+        self, local: EngineClient, remote: RemoteClient, keys: RemoteKeys | None = None, is_remote: bool = False
+    ) -> None:
+        """`is_remote`: requests go to the server from the start."""
         self.local, self.remote, self.keys = local, remote, keys or RemoteKeys()
         self._lock = threading.Lock()
-        self._is_remote = False
+        self._is_remote = is_remote
         self._listeners: list[ModelListener] = []
         local.listen(lambda event: self._tell(event, of_remote=False))
         remote.listen(lambda event: self._tell(event, of_remote=True))

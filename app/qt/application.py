@@ -124,7 +124,7 @@ class Application(QObject):
             show_popup=self._show_popup,
             focus_capture=FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
         )
-        self.popup.header.remote_badge.follow(self._bridge)
+        self.popup.header.remote_badge.follow(self._bridge, self._client.reading().model)
         self.chat = ChatDesk(self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate)
         self.hotkeys = hotkeys_of(session, self._bridge, self._bind_hotkeys)
         self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
@@ -146,7 +146,7 @@ class Application(QObject):
         if needs_identifier((languages.first, languages.second)):
             threading.Thread(target=preload, name="language-preload", daemon=True).start()
         self._client.listen(self._bridge.post_event)
-        if self.welcome.begin():
+        if self.welcome.begin() or self._settings.flag("remote.enabled"):
             self.load_model()
         QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
 
@@ -155,7 +155,7 @@ class Application(QObject):
         self.memory_feed = MemoryFeed(MemoryReader(self._client.reading), self)
         self.keeper = MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
         self.keeper.told.connect(self._show_note)
-        self.models.meter = partial(VramMeter, self.memory_feed, self._translator)
+        self.models.meter = partial(VramMeter, self.memory_feed, self._translator, compact=True)
         self.window = MainWindow(self._translator, self.memory_feed)
         self.window.set_actions(self._actions.all())
         self.window.set_commands(self._commands.all())

@@ -26,9 +26,11 @@ class Welcome(QWidget):
         tr = translator.tr
         heading = QLabel(tr("What is it about?"))
         heading.setFont(scaled(self.font(), 1.7, QFont.Weight.DemiBold))
-        promise = QLabel(tr("The model runs on this computer. What you write here does not leave it."))
+        self._translator, promise = translator, QLabel()
         promise.setProperty("role", "muted")
         promise.setWordWrap(True)
+        self.promise = promise
+        self.set_host("")
         self.buttons = []
         grid = QGridLayout()
         grid.setSpacing(SPACE_S)
@@ -72,3 +74,9 @@ class Welcome(QWidget):
         middle.addStretch(1)
         layout.addLayout(middle)
         layout.addStretch(3)
+
+    def set_host(self, host: str) -> None:
+        """Says where what is written goes: to a server, or "" for nowhere."""
+        tr = self._translator.tr
+        stays = tr("The model runs on this computer. What you write here does not leave it.")
+        self.promise.setText(tr("What you write here is sent to {host}.", host=host) if host else stays)

@@ -106,6 +106,7 @@ class ChatWindow(QWidget):
         self.title = ElidedLabel()
         self.title.setFont(scaled(self.font(), 1.05, QFont.Weight.DemiBold))
         self.remote_badge = RemoteBadge(self._translator)
+        self.remote_badge.host_changed.connect(self.welcome.set_host)
         self.remote_badge.follow(self._bridge, self._client.reading().model)
         self.side_button = IconButton("sidebar", tr("Show or hide the conversations"), "Ctrl+B")
         self.options_button = IconButton("sliders", tr("Instructions and sampling of this conversation"))

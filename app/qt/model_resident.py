@@ -95,7 +95,7 @@ class ResidentPanel(QFrame):
         held = reading.weight_bytes + reading.kv_bytes + reading.workspace_bytes
         place = tr("on the GPU") if reading.backend == "cuda" else tr("on the CPU")
         if status.remote_host:
-            caption, line = tr("Answers come from a server"), tr("Every text that you run an action on is sent there.")
+            caption, line = tr("Answers come from a server"), tr("Every text that you work on is sent there.")
         elif not is_here and state in (ModelState.EMPTY, ModelState.FAILED):
             caption, line = tr("Not on this machine yet"), tr("Download it below; it is used as soon as it is here.")
         elif state is ModelState.LOADING:

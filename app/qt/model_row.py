@@ -26,6 +26,7 @@ from app.model_list import ListedModel, Origin
 from app.qt.error_text import error_notice
 from app.qt.model_text import advice_line, cure_line, download_line, facts_line, fit_line, licence_note
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, scaled
+from app.remote_address import is_this_machine, remote_parts
 from app.translation import Translator
 from inference.engine.memory_plan import LEAST_CONTEXT_TOKENS
 from inference.errors import InferenceError
@@ -195,7 +196,9 @@ class ModelRow(QFrame):
                 notice.text,
             )
         elif state.model.origin is Origin.REMOTE:
-            role, text = "warning", "↗ " + tr("Text leaves this machine when this is in use")
+            stays = is_this_machine(remote_parts(state.model.id)[0])
+            there = tr("Another program on this machine; text is given to it when this is in use")
+            role, text = "warning", "↗ " + (there if stays else tr("Text leaves this machine when this is in use"))
         elif state.is_resident or state.loading is not None:
             pass  # the panel above tells it
         elif isinstance(plan, ModelPlan):

@@ -32,7 +32,7 @@ from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, Colors, blend, colors_of, le
 from app.translation import Translator
 
 # In heights of the font.
-DEFAULT_EM = QSize(42, 44)
+DEFAULT_EM = QSize(44, 52)
 MINIMUM_EM = QSize(28, 24)
 
 

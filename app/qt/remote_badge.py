@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app.qt.bridge import Bridge
 from app.qt.theme import Colors, blend, colors_of, legible
-from app.remote_address import remote_parts
+from app.remote_address import is_this_machine, remote_parts
 from app.translation import Translator
 from inference.request import ModelEvent
 
@@ -16,7 +16,13 @@ LONGEST_HOST = 24
 
 
 class RemoteBadge(QLabel):
-    """Hidden while everything stays here; else names where text goes."""
+    """Hidden while everything stays here; else names where text goes.
+
+    Signals:
+        host_changed: the server's name, "" where text stays here.
+    """
+
+    host_changed = Signal(str)
 
     def __init__(self, translator: Translator, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,10 +38,13 @@ class RemoteBadge(QLabel):
         shown = host if len(host) <= LONGEST_HOST else host[: LONGEST_HOST - 1] + "…"
         self.setText(f"↗ {tr('to {host}', host=shown)}" if host else "")
         sentence = tr("Text leaves this machine: it is sent to {host}.", host=host)
+        if is_this_machine(host):
+            sentence = tr("Text is given to another program on this machine, {host}.", host=host)
         self.setAccessibleName(sentence if host else "")
         self.setToolTip(sentence if host else "")
         self.setVisible(bool(host))
         self._apply_theme()
+        self.host_changed.emit(host)
 
     def follow(self, bridge: Bridge, model: str = "") -> None:
         """Keeps up with the engine by itself.

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from app.byte_size import size_text
 from app.memory_reading import GPU_BACKEND, model_bytes
-from app.remote_address import remote_parts
+from app.remote_address import is_this_machine, remote_parts
 from app.translation import Translator, UserText
 from inference.request import EngineReading, ModelEvent, ModelState
 
@@ -87,7 +87,10 @@ class Status:
         if self.model_state is ModelState.FAILED:
             return self.error
         if self.remote_host and self.model_state is ModelState.READY:
-            return tr("Text leaves this machine, to {host}: {model}", host=self.remote_host, model=model)
+            stays = is_this_machine(self.remote_host)
+            there = tr("Another program here, {host}: {model}", host=self.remote_host, model=model)
+            leaves = tr("Text leaves this machine, to {host}: {model}", host=self.remote_host, model=model)
+            return there if stays else leaves
         if self.model_state is ModelState.LOADING:
             return tr("Loading {model}: {percent} %", model=model, percent=int(100 * self.progress))
         if self.model_state is ModelState.UNLOADING:

@@ -236,10 +236,6 @@
         <translation>服务器不需要密钥时留空</translation>
     </message>
     <message>
-        <source>Every text that you run an action on is sent there.</source>
-        <translation>您处理的每段文字都会发送到那里。</translation>
-    </message>
-    <message>
         <source>Everyone on the way could read your text.</source>
         <translation>途中的任何人都能读到您的文字。</translation>
     </message>
@@ -546,6 +542,26 @@
     <message>
         <source>Bare prompts, tools and log-probabilities are not passed on to servers.</source>
         <translation>纯文本提示、工具调用和对数概率不会转发给服务器。</translation>
+    </message>
+    <message>
+        <source>What you write here is sent to {host}.</source>
+        <translation>您在这里写的内容会发送到 {host}。</translation>
+    </message>
+    <message>
+        <source>Every text that you work on is sent there.</source>
+        <translation>您处理的每段文字都会发送到那里。</translation>
+    </message>
+    <message>
+        <source>Another program here, {host}: {model}</source>
+        <translation>本机的另一个程序 {host}：{model}</translation>
+    </message>
+    <message>
+        <source>Text is given to another program on this machine, {host}.</source>
+        <translation>文字会交给本机的另一个程序：{host}。</translation>
+    </message>
+    <message>
+        <source>Another program on this machine; text is given to it when this is in use</source>
+        <translation>本机的另一个程序；使用它时会把文字交给它</translation>
     </message>
 </context>
 </TS>

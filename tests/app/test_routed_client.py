@@ -156,3 +156,13 @@ def test_the_command_line_is_told_where_texts_go(client: RoutedClient, tmp_path:
     finally:
         server.close()
     tell_where(notes, directory=tmp_path)
+
+
+def test_a_server_may_be_in_use_from_the_start(local: FakeClient, script: Script) -> None:
+    remote = RemoteClient()
+    remote.set_address(RemoteAddress(script.url, "small"))
+    client = RoutedClient(local, remote, is_remote=True)
+    assert client.reading().model.endswith("/small")
+    assert ask(client, local) == "from afar"
+    assert not local.submitted
+    client.close()

@@ -275,7 +275,7 @@ def test_a_server_takes_over_and_gives_back(rig: Rig) -> None:
         assert rig.client.is_remote
         assert "In use" in rig.says(rig.window.rows[remote_id])
         assert rig.window.resident.badge.host == rig.status.remote_host
-        assert "Text leaves this machine" in rig.status.sentence(rig.translator)
+        assert "Another program here" in rig.status.sentence(rig.translator)
         rig.row("one").primary.click()
         rig.play()
         assert not rig.client.is_remote

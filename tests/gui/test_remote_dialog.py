@@ -117,6 +117,8 @@ def test_the_badge_follows_the_engine(qtbot: QtBot, translator: Translator) -> N
     badge.follow(bridge, "remote:box:1/big")
     assert badge.host == "box:1"
     assert badge.accessibleName() == "Text leaves this machine: it is sent to box:1."
+    badge.set_host("127.0.0.1:8000")
+    assert badge.toolTip() == "Text is given to another program on this machine, 127.0.0.1:8000."
     bridge.post_event(ModelEvent(ModelState.LOADING, "mine"))
     qtbot.waitUntil(lambda: badge.host == "")
     assert badge.isHidden()
@@ -132,6 +134,8 @@ def test_the_status_and_its_icon_say_it(translator: Translator) -> None:
     assert status.remote_host == "box:1"
     assert status.sentence(translator) == "Text leaves this machine, to box:1: org/big"
     assert Status(ModelState.READY, "mine").remote_host == ""
+    here = Status(ModelState.READY, "remote:localhost:1/big")
+    assert here.sentence(translator) == "Another program here, localhost:1: big"
     for state in TrayState:
         plain, marked = (tray_icon(state, leaves).pixmap(22, 22).toImage() for leaves in (False, True))
         assert plain != marked
