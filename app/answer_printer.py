@@ -64,6 +64,13 @@ def shown_as(action: Action, text: str, form: TodoForm = "markdown") -> TodoShow
     return TodoShow(text, form) if action.output == "todos" else None
 
 
+def as_text(action: Action, text: str, answer: str) -> str:
+    """A whole answer as people read it: to-dos as a checklist, "" for none."""
+    show = shown_as(action, text)
+    # An engine that knows no grammars may have written a text.
+    return answer if show is None or not answer.lstrip().startswith(("[", "{")) else show(answer)
+
+
 def engine_events(client: EngineClient, request: GenerationRequest) -> Events:
     """Submits a request and yields its events, and the model's while it waits. Closing the generator cancels it."""
     return _events(client, partial(client.submit, request), partial(client.cancel, request.request_id))

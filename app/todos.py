@@ -71,7 +71,8 @@ class TodoStream:
             if "kind" in found:
                 listed = found.get("todos")
                 source = self._source(found.get("sentence"))
-                for todo in _todos(listed if isinstance(listed, list) else [], source):
+                # A small model may say the same more than once.
+                for todo in merge([list(_todos(listed if isinstance(listed, list) else [], source))]):
                     yield replace(todo, source=self._better_source(todo))
             else:
                 yield from _todos([found], found.get("source"))

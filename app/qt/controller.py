@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.action import Action
 from app.actions import ActionRegistry
+from app.answer_printer import as_text
 from app.answer_review import Subject
 from app.capture import (
     CaptureResult,
@@ -353,7 +354,10 @@ class AnswerController(QObject):
         is_complete = event.finish_reason == "stop"
         self._popup.finish(small_print(event, model, tr, coverage), details(event, tr), is_complete)
         if self._job is not None and self._answer and event.finish_reason != "cancelled":
-            self.answered.emit(self._job.action.id, self._job.selected.text, "".join(self._answer), model)
+            action, text, answer = self._job.action, self._job.selected.text, "".join(self._answer)
+            readable = as_text(action, text, answer)
+            if readable:
+                self.answered.emit(action.id, text, readable, model)
 
     def _on_model_event(self, event: ModelEvent) -> None:
         self._model_event = event

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from app.answer_printer import AnswerPrinter, engine_events
+from app.actions import ActionRegistry
+from app.answer_printer import AnswerPrinter, as_text, engine_events
 from app.engine_client import FakeClient, ScriptedAnswer
 from inference.errors import InferenceError, ModelNotFoundError
 from inference.request import GenerationRequest, Message, TokenEvent, Usage
@@ -103,3 +104,11 @@ def test_usage_line() -> None:
     AnswerPrinter(io.StringIO(), notes).print_usage(usage)
     expected = "[10 prompt tokens, 4 of them cached; 5 new tokens; first after 0.25 s, then 10.0 tok/s]\n"
     assert notes.getvalue() == expected
+
+
+def test_an_answer_as_people_read_it() -> None:
+    todos, summary = ActionRegistry().get("todos"), ActionRegistry().get("summarize")
+    assert as_text(summary, "Text.", "[an answer]") == "[an answer]"
+    assert as_text(todos, "Go, Ann.", '[{"task": "Go", "owner": "Ann"}]') == "- [ ] Go (Ann)\n"
+    assert as_text(todos, "Go, Ann.", "[]") == ""
+    assert as_text(todos, "Go, Ann.", "- [ ] Go") == "- [ ] Go"

@@ -72,6 +72,13 @@ def test_a_task_of_a_sentence_close_by_gets_that_sentence() -> None:
     ]
 
 
+def test_what_a_sentence_is_said_to_ask_twice_comes_once() -> None:
+    twice = {1: [{"task": "Go"}, {"task": "go!"}, {"task": "Go", "owner": "Ann"}, {"task": "Go"}]}
+    assert parse_todos(todo_answer("Go, Ann.", twice), "Go, Ann.") == [
+        Todo("Go", source="Go, Ann."), Todo("Go", "Ann", source="Go, Ann.")
+    ]  # fmt: skip
+
+
 def test_an_engine_without_grammars_may_leave_sentences_out() -> None:
     rows = [{"sentence": "请小王周五前交报告。", "kind": "task", "todos": [{"task": "交报告"}]}]
     assert parse_todos(json.dumps(rows), TEXT) == [Todo("交报告", source="请小王周五前交报告。")]
