@@ -33,6 +33,7 @@ BROAD_HANDLERS = {
     "inference/engine/worker.py": "the worker loop: a request that fails must not end the thread",
     "app/qt/bridge.py": "the excepthook of the windows",
     "inference/engine/plan_queue.py": "a part of the worker loop: a question about a model must not harm a request",
+    "inference/engine/count_queue.py": "a part of the worker loop: counting a text must not harm a request",
     "app/remote_client.py": "the loop of the remote engine's thread, which must not end for the other requests",
     "inference/text/text_encoder.py": "the tokenizers library raises nothing narrower; becomes a ModelFormatError",
 }
