@@ -19,38 +19,22 @@ from app.commands import Source
 from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
 from app.engine_setup import engine_options as options_of
-from app.focus_capture import FocusCapture
-from app.language import Languages, needs_identifier, preload
-from app.memory_reading import MemoryReader, free_memory_bytes
-from app.qt.after_answer import AfterAnswer
+from app.engine_setup import user_languages
+from app.language import needs_identifier, preload
+from app.memory_reading import free_memory_bytes
 from app.qt.bridge import Bridge
-from app.qt.chat_desk import ChatDesk
-from app.qt.clipboard import QtClipboard
 from app.qt.command_list import action_group, commands_of
-from app.qt.controller import AnswerController
-from app.qt.diagnostics_desk import DiagnosticsDesk
 from app.qt.engine_settings import EngineSettings
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
-from app.qt.focus_frame import FocusFrame
-from app.qt.history_binding import HistoryBinding
 from app.qt.hotkey_binding import HotkeyState
-from app.qt.main_window import MainWindow
-from app.qt.memory_feed import MemoryFeed
-from app.qt.memory_keeper import MemoryKeeper
-from app.qt.model_binding import ModelBinding
-from app.qt.popup import Popup
-from app.qt.portal_binding import hotkeys_of
-from app.qt.settings_owner import SettingsOwner
 from app.qt.status import Status
 from app.qt.theme import apply_scheme
 from app.qt.tray import Tray
-from app.qt.vram_meter import VramMeter
-from app.qt.welcome_owner import WelcomeOwner
 from app.setting_registry import setting_registry
 from app.settings import Settings, SettingsFileError, Value, program_names
 from app.settings_template import settings_template
-from app.translation import Translator, UserText, system_locale
+from app.translation import Translator, UserText
 from inference.engine.options import EngineOptions
 from inference.request import ModelEvent, ModelState
 
@@ -84,15 +68,12 @@ class Application(QObject):
         self.engine_settings = EngineSettings(
             settings, client, engine_options or partial(options_of, settings), default_model, self
         )
-        self.settings_owner = SettingsOwner(settings, translator, self.engine_settings, bridge.post_call, self)
-        self.models = ModelBinding(settings, translator, client, default_model, bridge, self)
-        self.models.free_requested.connect(self.unload_model)
+        self._languages = partial(user_languages, settings)
         self.wants_restart = False
         self._status = Status()
         self._session: DesktopSession | None = None
         self._is_ending, self._busy = False, set[str]()
-        self._told_problems: list[str] = []
-        self._told_hotkeys = False
+        self._told_problems, self._told_hotkeys = list[str](), False
         self._commands = commands_of(self, actions, translator)
         self._commands.listen(self._bind_hotkeys)
         self.tray = Tray(self._commands, translator, free_memory_bytes)
@@ -108,11 +89,41 @@ class Application(QObject):
         """
         self._session = session
         apply_scheme(self._settings.text("appearance.theme"))
-        self.clipboard = QtClipboard()
-        self.popup = Popup(self._translator)
-        self.history = HistoryBinding(self._settings, self._translator, self.show_error)
+        self._make_owners()
         self._make_home(session)
-        self.controller = AnswerController(
+        self._make_answers(session)
+        self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
+        self._connect()
+        self._apply_settings()
+        self._show_status()
+        self._bind_hotkeys()
+        self._tell_problems()
+        self.history.tell_problem()
+        self._offer(session)
+        if needs_identifier(((languages := self._languages()).first, languages.second)):
+            threading.Thread(target=preload, name="language-preload", daemon=True).start()
+        self._client.listen(self._bridge.post_event)
+        if self.welcome.begin() or self._settings.flag("remote.enabled"):
+            self.load_model()
+        QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
+
+    def _make_owners(self) -> None:
+        """What keeps windows that are opened later."""
+        from app.qt import windows
+
+        settings, translator, bridge = self._settings, self._translator, self._bridge
+        self.settings_owner = windows.SettingsOwner(settings, translator, self.engine_settings, bridge.post_call, self)
+        self.models = windows.ModelBinding(settings, translator, self._client, self._default_model, bridge, self)
+        self.models.free_requested.connect(self.unload_model)
+        self.history = windows.HistoryBinding(settings, translator, self.show_error)
+
+    def _make_answers(self, session: DesktopSession) -> None:
+        """The popup, the chat, and what runs the actions."""
+        from app.qt import windows
+
+        self.clipboard = windows.QtClipboard()
+        self.popup = windows.Popup(self._translator)
+        self.controller = windows.AnswerController(
             client=self._client,
             actions=self._actions,
             languages=self._languages,
@@ -122,45 +133,42 @@ class Application(QObject):
             bridge=self._bridge,
             translator=self._translator,
             show_popup=self._show_popup,
-            focus_capture=FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
+            focus_capture=windows.FocusCapture(self.clipboard, self.popup.isActiveWindow) if session.portal else None,
         )
         self.popup.header.remote_badge.follow(self._bridge, self._client.reading().model)
-        self.chat = ChatDesk(self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate)
-        self.hotkeys = hotkeys_of(session, self._bridge, self._bind_hotkeys)
-        self._watch = FileWatch([self._actions.user_dir, self._settings.path.parent], parent=self)
-        self._connect()
-        self._apply_settings()
-        self._show_status()
-        self._bind_hotkeys()
-        self._tell_problems()
-        self.history.tell_problem()
-        AfterAnswer(self._settings, self.controller, self.popup, session.desktop, self, session.portal is not None)
+        self.chat = windows.ChatDesk(
+            self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate
+        )
+        self.hotkeys = windows.hotkeys_of(session, self._bridge, self._bind_hotkeys)
+        windows.AfterAnswer(
+            self._settings, self.controller, self.popup, session.desktop, self, session.portal is not None
+        )
+
+    def _offer(self, session: DesktopSession) -> None:
+        """What the settings lead to, and the welcome of the first start."""
+        from app.qt import windows
+
         owner = self.settings_owner
-        DiagnosticsDesk(owner, self._actions, self._client, self._bridge, session.kind, self.tray.is_available)
+        windows.DiagnosticsDesk(owner, self._actions, self._client, self._bridge, session.kind, self.tray.is_available)
         owner.offer_clearing(self.history.ask_to_clear)
         owner.offer_server(self.models.remote.set_up)
-        self.welcome = WelcomeOwner(owner, self._default_model, self._bridge.post_call)
+        self.welcome = windows.WelcomeOwner(owner, self._default_model, self._bridge.post_call)
         self.welcome.model_arrived.connect(self.load_model)
         self.welcome.closed.connect(self._show_home_without_tray)
-        languages = self._languages()
-        if needs_identifier((languages.first, languages.second)):
-            threading.Thread(target=preload, name="language-preload", daemon=True).start()
-        self._client.listen(self._bridge.post_event)
-        if self.welcome.begin() or self._settings.flag("remote.enabled"):
-            self.load_model()
-        QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
 
     def _make_home(self, session: DesktopSession) -> None:
         """The home window, and what its memory meter and that of the models read."""
-        self.memory_feed = MemoryFeed(MemoryReader(self._client.reading), self)
-        self.keeper = MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
+        from app.qt import windows
+
+        self.memory_feed = windows.MemoryFeed(windows.MemoryReader(self._client.reading), self)
+        self.keeper = windows.MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
         self.keeper.told.connect(self._show_note)
-        self.models.meter = partial(VramMeter, self.memory_feed, self._translator, compact=True)
-        self.window = MainWindow(self._translator, self.memory_feed)
+        self.models.meter = partial(windows.VramMeter, self.memory_feed, self._translator, compact=True)
+        self.window = windows.MainWindow(self._translator, self.memory_feed)
         self.window.set_actions(self._actions.all())
         self.window.set_commands(self._commands.all())
         self.window.set_only_home(False)
-        FocusFrame(self)
+        windows.FocusFrame(self)
 
     def _connect(self) -> None:
         self._bridge.hotkey_pressed.connect(self._on_hotkey)
@@ -269,8 +277,6 @@ class Application(QObject):
         assert self._session is not None
         self._session.desktop.activate(Window(int(window.winId())))
 
-    # --- showing ------------------------------------------------------------------------------------------------
-
     def show_error(self, title: str, text: str) -> None:
         """Shows an error where the user sees it: by the tray, else in the window."""
         if not self.tray.show_message(title, text, is_error=True) and self._session is not None:
@@ -328,10 +334,6 @@ class Application(QObject):
         self._show_status()
 
     # --- settings, actions, hotkeys -----------------------------------------------------------------------------
-
-    def _languages(self) -> Languages:
-        first, second = self._settings.text("language.first"), self._settings.text("language.second")
-        return Languages.resolve(first, second, system_locale())
 
     def _on_setting(self, key: str, _value: Value) -> None:
         if key.startswith("hotkey."):

@@ -31,21 +31,7 @@ class Welcome(QWidget):
         promise.setWordWrap(True)
         self.promise = promise
         self.set_host("")
-        self.buttons = []
-        grid = QGridLayout()
-        grid.setSpacing(SPACE_S)
-        beginnings = (
-            (tr("Explain something"), tr("Explain in simple words: ")),
-            (tr("Draft an e-mail"), tr("Write a short, friendly e-mail. It is about: ")),
-            (tr("Write some code"), tr("Write a Python function that ")),
-            (tr("Compare two things"), tr("Compare these two in a table: ")),
-        )
-        for number, (title, beginning) in enumerate(beginnings):
-            button = QPushButton(title)
-            button.setProperty("role", "card")
-            button.clicked.connect(lambda _checked=False, text=beginning: self.chosen.emit(text))
-            self.buttons.append(button)
-            grid.addWidget(button, number // 2, number % 2)
+        grid = self._make_buttons()
         hint = QLabel(
             tr("Enter sends, Shift+Enter starts a new line. A text file can be dropped here and asked about.")
         )
@@ -74,6 +60,26 @@ class Welcome(QWidget):
         middle.addStretch(1)
         layout.addLayout(middle)
         layout.addStretch(3)
+
+    def _make_buttons(self) -> QGridLayout:
+        """Beginnings of messages."""
+        tr = self._translator.tr
+        self.buttons = []
+        grid = QGridLayout()
+        grid.setSpacing(SPACE_S)
+        beginnings = (
+            (tr("Explain something"), tr("Explain in simple words: ")),
+            (tr("Draft an e-mail"), tr("Write a short, friendly e-mail. It is about: ")),
+            (tr("Write some code"), tr("Write a Python function that ")),
+            (tr("Compare two things"), tr("Compare these two in a table: ")),
+        )
+        for number, (title, beginning) in enumerate(beginnings):
+            button = QPushButton(title)
+            button.setProperty("role", "card")
+            button.clicked.connect(lambda _checked=False, text=beginning: self.chosen.emit(text))
+            self.buttons.append(button)
+            grid.addWidget(button, number // 2, number % 2)
+        return grid
 
     def set_host(self, host: str) -> None:
         """Says where what is written goes: to a server, or "" for nowhere."""
