@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from app.engine_setup import EngineChoice, build_engine, tell_problems
@@ -16,19 +17,20 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "DESKINFER_API_KEY"
 
 
-def models_here() -> list[str]:
-    """Names of all models that are on this machine as a whole."""
+def models_here() -> dict[str, str]:
+    """All models that are on this machine as a whole: the name for clients, and what the engine calls them."""
     from inference.formats.model_store import ModelStore
 
     store = ModelStore()
-    return [stored.entry.id for stored in store.list() if stored.path is not None] + [path.name for path in store.own()]
+    own = {path.name: str(path) for path in store.own()}
+    return own | {stored.entry.id: stored.entry.id for stored in store.list() if stored.path is not None}
 
 
 def open_gateway(
     engine: EngineClient,
     options: GatewayOptions,
     default_model: Callable[[], str],
-    models: Callable[[], Sequence[str]] = models_here,
+    models: Callable[[], Mapping[str, str]] = models_here,
 ) -> GatewayServer:
     """A server that has its port and is yet to be started.
 
@@ -53,9 +55,9 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
     options = GatewayOptions(host=host, port=port, api_key=os.environ.get(KEY_VARIABLE, ""))
     engine, default_model = build_engine(settings, model, choice)
     try:
-        # A path that the user names at the start is served under that name.
-        names = [model] if model else []
-        server = open_gateway(engine, options, default_model, lambda: [*names, *models_here()])
+        # A path that the user names at the start can be loaded again, under the name of its file.
+        given = {Path(model).name: model} if model else {}
+        server = open_gateway(engine, options, default_model, lambda: given | models_here())
         engine.load(default_model())
         shown = f"[{host}]" if ":" in host else host
         notes.write(f"deskinfer: serving {default_model()} at http://{shown}:{server.port}/v1; Ctrl+C ends it\n")

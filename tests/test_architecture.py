@@ -35,6 +35,7 @@ BROAD_HANDLERS = {
     "inference/engine/plan_queue.py": "a part of the worker loop: a question about a model must not harm a request",
     "inference/engine/count_queue.py": "a part of the worker loop: counting a text must not harm a request",
     "app/remote_client.py": "the loop of the remote engine's thread, which must not end for the other requests",
+    "inference/gateway/fence.py": "the gateway's outermost handler: whatever a request meets, the server goes on",
     "inference/text/text_encoder.py": "the tokenizers library raises nothing narrower; becomes a ModelFormatError",
 }
 

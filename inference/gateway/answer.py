@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from starlette.requests import Request
+
+from inference.errors import EngineStoppedError
 from inference.gateway.errors import api_error
 from inference.request import (
     DoneEvent,
@@ -17,6 +20,8 @@ from inference.request import (
     ModelEvent,
     RequestEvent,
 )
+
+_Result = TypeVar("_Result")
 
 
 class Engine(Protocol):
@@ -71,7 +76,8 @@ class Answer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if not self._has_ended:
-            self._engine.cancel(self.request.request_id)
+            with contextlib.suppress(EngineStoppedError):
+                self._engine.cancel(self.request.request_id)
 
     async def events(self) -> AsyncIterator[RequestEvent]:
         """All events; the last one is a DoneEvent.
@@ -89,3 +95,21 @@ class Answer:
                 yield event
                 return
             yield event
+
+
+async def until_gone(request: Request, work: Coroutine[object, object, _Result]) -> _Result | None:
+    """The result, or None where the client has hung up meanwhile, which ends the work."""
+    done = asyncio.ensure_future(work)
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
+        return await done if done.done() else None
+    finally:
+        for task in (done, gone):
+            task.cancel()
+        await asyncio.gather(done, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -7,17 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inference.request import DoneEvent, TokenLogprob, ToolCall, Usage, new_request_id
+from inference.request import DoneEvent, TokenEvent, TokenLogprob, ToolCall, Usage, new_request_id
 
 Json = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Choice:
-    """One of the `n` answers of a request, as it grows."""
+    """One of the answers of a request, as it grows.
+
+    Attributes:
+        prompt: which of the request's prompts it is for.
+        token_chars: length of all tokens that log-probabilities were told of.
+    """
 
     index: int
+    prompt: int = 0
     text: str = ""
+    token_chars: int = 0
     tokens: list[TokenLogprob] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     done: DoneEvent | None = None
@@ -28,6 +35,12 @@ class Choice:
         if self.done is None:
             return None
         return "tool_calls" if self.calls and self.done.finish_reason == "stop" else self.done.finish_reason
+
+    def add(self, event: TokenEvent) -> None:
+        """Takes what has been generated."""
+        self.text += event.text
+        self.tokens += event.tokens
+        self.token_chars += sum(len(_shown(token.text)) for token in event.tokens)
 
 
 class ChatForm:
@@ -52,21 +65,24 @@ class ChatForm:
         """What comes before the first text."""
         return {"index": index, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}
 
-    def piece(self, index: int, text: str, tokens: Sequence[TokenLogprob], with_logprobs: bool) -> Json:
-        """Some text of an answer."""
-        logprobs = {"content": [_chat_token(token) for token in tokens], "refusal": None}
+    def piece(self, choice: Choice, event: TokenEvent, with_logprobs: bool) -> Json:
+        """What an answer has got."""
+        logprobs = {"content": [_chat_token(token) for token in event.tokens], "refusal": None}
         return {
-            "index": index,
-            "delta": {"content": text},
+            "index": choice.index,
+            "delta": {"content": event.text},
             "logprobs": logprobs if with_logprobs else None,
             "finish_reason": None,
         }
 
-    def last(self, choice: Choice) -> Json:
-        """The end of an answer, with what the model has called."""
+    def last(self, choice: Choice) -> list[Json]:
+        """The end of an answer, behind what the model has called."""
         calls = [{"index": place, **_call(call)} for place, call in enumerate(choice.calls)]
-        delta = {"tool_calls": calls} if calls else {}
-        return {"index": choice.index, "delta": delta, "logprobs": None, "finish_reason": choice.finish_reason}
+        deltas: list[tuple[Json, str | None]] = [({"tool_calls": calls}, None)] if calls else []
+        return [
+            {"index": choice.index, "delta": delta, "logprobs": None, "finish_reason": reason}
+            for delta, reason in [*deltas, ({}, choice.finish_reason)]
+        ]
 
 
 class TextForm:
@@ -88,14 +104,15 @@ class TextForm:
         del index
         return None
 
-    def piece(self, index: int, text: str, tokens: Sequence[TokenLogprob], with_logprobs: bool) -> Json:
-        """Some text of an answer."""
-        logprobs = _text_tokens(tokens, 0) if with_logprobs else None
-        return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": None}
+    def piece(self, choice: Choice, event: TokenEvent, with_logprobs: bool) -> Json:
+        """What an answer has got."""
+        before = choice.token_chars - sum(len(_shown(token.text)) for token in event.tokens)
+        logprobs = _text_tokens(event.tokens, before) if with_logprobs else None
+        return {"index": choice.index, "text": event.text, "logprobs": logprobs, "finish_reason": None}
 
-    def last(self, choice: Choice) -> Json:
+    def last(self, choice: Choice) -> list[Json]:
         """The end of an answer."""
-        return {"index": choice.index, "text": "", "logprobs": None, "finish_reason": choice.finish_reason}
+        return [{"index": choice.index, "text": "", "logprobs": None, "finish_reason": choice.finish_reason}]
 
 
 Form = ChatForm | TextForm
@@ -128,20 +145,23 @@ class Envelope:
 
 
 def usage(choices: Sequence[Choice]) -> Json:
-    """Tokens of all answers; answers to the same prompt count it once."""
-    used = [choice.done.usage for choice in choices if choice.done is not None]
-    prompt = max((each.prompt_tokens for each in used), default=0)
-    new = sum(each.new_tokens for each in used)
+    """Tokens of all answers; several answers to one prompt count it once."""
+    used = [(choice.prompt, choice.done.usage) for choice in choices if choice.done is not None]
+    first: dict[int, Usage] = {}
+    for place, each in used:
+        first.setdefault(place, each)
+    prompt = sum(each.prompt_tokens for each in first.values())
+    new = sum(each.new_tokens for _, each in used)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": new,
         "total_tokens": prompt + new,
-        "prompt_tokens_details": {"cached_tokens": _cached(used)},
+        "prompt_tokens_details": {"cached_tokens": sum(each.cached_tokens for each in first.values())},
     }
 
 
-def _cached(used: Sequence[Usage]) -> int:
-    return min((each.cached_tokens for each in used), default=0)
+def _shown(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
 def _call(call: ToolCall) -> Json:
@@ -154,13 +174,13 @@ def _chat_token(token: TokenLogprob) -> Json:
 
 
 def _token(text: bytes, logprob: float) -> Json:
-    return {"token": text.decode("utf-8", "replace"), "logprob": logprob, "bytes": list(text)}
+    return {"token": _shown(text), "logprob": logprob, "bytes": list(text)}
 
 
 def _text_tokens(tokens: Sequence[TokenLogprob], offset: int) -> Json:
-    texts = [token.text.decode("utf-8", "replace") for token in tokens]
+    texts = [_shown(token.text) for token in tokens]
     offsets = [offset + sum(map(len, texts[:place])) for place in range(len(texts))]
-    top = [{text.decode("utf-8", "replace"): value for _, text, value in token.top} for token in tokens]
+    top = [{_shown(text): value for _, text, value in token.top} for token in tokens]
     return {
         "tokens": texts,
         "token_logprobs": [token.logprob for token in tokens],

@@ -36,15 +36,22 @@ class ApiError(Exception):
     def body(self) -> dict[str, Any]:
         """The JSON object."""
         kind = "server_error" if self.status >= 500 else _TYPES.get(self.status, "invalid_request_error")
-        return {"error": {"message": self.message, "type": kind, "param": self.param or None, "code": self.code}}
+        message, param = _printable(self.message), _printable(self.param)
+        return {"error": {"message": message, "type": kind, "param": param or None, "code": self.code}}
 
     @property
     def headers(self) -> dict[str, str]:
         """Of the answer."""
-        return {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}
+        headers = {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}
+        return headers | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
 
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+def _printable(text: str) -> str:
+    """What a client has sent may hold halves of characters, which no answer can carry."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def unsupported(field: str, what: str = "") -> ApiError:

@@ -5,24 +5,33 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inference.engine.unforeseen import log_error
 from inference.gateway.errors import ApiError
 from inference.gateway.options import GatewayOptions, is_loopback
 
 _OPEN_PATHS = ("/health",)
 """Need no key: they tell nothing but that the server is there."""
+_HEADER_NAMES = re.compile(r"[A-Za-z0-9-]{1,64}( ?, ?[A-Za-z0-9-]{1,64}){0,63}")
 
 
 class Fence:
-    """ASGI middleware around everything else."""
+    """ASGI middleware around everything else; what nobody foresaw ends here.
 
-    def __init__(self, app: ASGIApp, options: GatewayOptions) -> None:
-        self._app, self._options = app, options
+    Args:
+        refused: takes note of the code of each error that is answered here.
+    """
+
+    def __init__(self, app: ASGIApp, options: GatewayOptions, refused: Callable[[str], None]) -> None:
+        self._app, self._options, self._refused = app, options, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request in or answers it with an error."""
@@ -33,20 +42,25 @@ class Fence:
         guarded = _Guarded(receive, send, self._options)
         try:
             self._check(scope, headers)
-        except ApiError as error:
-            await _refusal(error)(scope, receive, guarded.send)
+            guarded.origin = headers.get("origin", "")
+            if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+                await _preflight(headers)(scope, receive, guarded.send)
+            else:
+                await self._app(scope, guarded.receive, guarded.send)
+        except ClientDisconnect:
             return
-        origin = headers.get("origin", "")
-        guarded.origin = origin
-        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            await _preflight()(scope, receive, guarded.send)
-            return
-        try:
-            await self._app(scope, guarded.receive, guarded.send)
         except ApiError as error:
-            if guarded.has_begun:
-                raise
-            await _refusal(error)(scope, receive, guarded.send)
+            await self._refuse(error, scope, guarded)
+        except Exception as error:  # noqa: BLE001 - whatever a request meets, the server goes on for the others
+            log_error("The gateway", error)
+            failure = ApiError(503, "The server failed at this request. Its log says more.", "internal_error")
+            await self._refuse(failure, scope, guarded)
+
+    async def _refuse(self, error: ApiError, scope: Scope, guarded: _Guarded) -> None:
+        self._refused(error.code)
+        if not guarded.has_begun:  # else the connection is closed in the middle, which the client notices
+            response = JSONResponse(error.body, error.status, error.headers)
+            await response(scope, guarded.receive, guarded.send)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         host = _name_of(headers.get("host", ""))
@@ -106,35 +120,37 @@ def _has_key(headers: Headers, key: str) -> bool:
     return scheme.lower() == "bearer" and same
 
 
-def _refusal(error: ApiError) -> Response:
-    return JSONResponse(error.body, error.status, error.headers)
-
-
-def _preflight() -> Response:
+def _preflight(asked: Headers) -> Response:
+    """A browser's question before it sends a page's request; clients' libraries add headers of their own."""
+    wanted = asked.get("access-control-request-headers", "")
     headers = {
         "Access-Control-Allow-Methods": "GET, POST",
-        "Access-Control-Allow-Headers": "Authorization, Content-Type",
+        "Access-Control-Allow-Headers": wanted if _HEADER_NAMES.fullmatch(wanted) else "Authorization, Content-Type",
         "Access-Control-Max-Age": "600",
     }
+    if asked.get("access-control-request-private-network") == "true":
+        headers["Access-Control-Allow-Private-Network"] = "true"
     return Response(status_code=204, headers=headers)
 
 
 class _Guarded:
-    """The connection of one request, with a limit on its body and on its silence."""
+    """The connection of one request, with limits on the size of its body and on the time that it takes."""
 
     def __init__(self, receive: Receive, send: Send, options: GatewayOptions) -> None:
         self._receive, self._send, self._options = receive, send, options
         self._received_bytes, self._has_body = 0, False
+        self._deadline = asyncio.get_running_loop().time() + options.silence_s
         self.origin = ""
         self.has_begun = False
 
     async def receive(self) -> Message:
         """The next part of the body; behind it only the hanging up, for which there is no limit of time."""
-        limit = None if self._has_body else self._options.silence_s
         try:
-            message = await asyncio.wait_for(self._receive(), limit)
+            async with asyncio.timeout_at(None if self._has_body else self._deadline):
+                message = await self._receive()
         except TimeoutError as error:
-            raise ApiError(408, f"Nothing came for {limit:g} s. Send the request again.", "too_slow") from error
+            limit = self._options.silence_s
+            raise ApiError(408, f"The body took over {limit:g} s. Send the request again.", "too_slow") from error
         if message["type"] == "http.request":
             self._received_bytes += len(message.get("body", b""))
             if self._received_bytes > self._options.max_body_bytes:
@@ -143,7 +159,7 @@ class _Guarded:
         return message
 
     async def send(self, message: Message) -> None:
-        """Gives a part of the answer to a client that takes it in time."""
+        """Gives a part of the answer to the client; one that takes nothing is hung up on by its connection."""
         if message["type"] == "http.response.start":
             self.has_begun = True
             if self.origin:
@@ -152,4 +168,4 @@ class _Guarded:
                     (b"vary", b"Origin"),
                 ]
                 message = {**message, "headers": [*message.get("headers", []), *allowed]}
-        await asyncio.wait_for(self._send(message), self._options.silence_s)
+        await self._send(message)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,25 +16,28 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from inference.errors import InferenceError
-from inference.gateway.answer import Engine
-from inference.gateway.completions import Completions
+from inference.gateway.answer import Engine, until_gone
+from inference.gateway.completions import CLIENT_GONE, Completions
 from inference.gateway.errors import RETRY_AFTER_S, ApiError, api_error
 from inference.gateway.fence import Fence
 from inference.gateway.metrics import CONTENT_TYPE, Metrics
+from inference.gateway.openapi import description
 from inference.gateway.options import GatewayOptions
-from inference.gateway.schema import LoadRequest
+from inference.gateway.schema import LoadRequest, UnloadRequest
 from inference.gateway.translation import read_body
 from inference.request import DoneEvent, EngineReading, GenerationRequest, ModelEvent, ModelState
 
-log = logging.getLogger(__name__)
+_SETTLE_S = 2.0
+"""So long after a model has left, another one may begin to load that was asked for earlier."""
 
 
 class Gateway:
     """Everything that the server answers.
 
     Args:
-        models: names of the models that are on this machine; asked for each request that needs them.
-        default_model: the one that the engine loads by itself.
+        models: the models that are on this machine: the name under which each is served, and what the engine calls
+            it; asked for each request that needs them.
+        default_model: what the engine calls the one that it loads by itself.
 
     Attributes:
         app: the ASGI application.
@@ -44,7 +47,7 @@ class Gateway:
         self,
         engine: Engine,
         options: GatewayOptions,
-        models: Callable[[], Sequence[str]],
+        models: Callable[[], Mapping[str, str]],
         default_model: Callable[[], str],
     ) -> None:
         self._engine, self._options = engine, options
@@ -55,6 +58,7 @@ class Gateway:
         self.app = Starlette(
             routes=[
                 Route("/health", self._health, methods=["GET"]),
+                Route("/openapi.json", self._describe, methods=["GET"]),
                 Route("/metrics", self._show_metrics, methods=["GET"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
                 Route("/v1/models/{model:path}", self._show_model, methods=["GET"]),
@@ -63,11 +67,11 @@ class Gateway:
                 Route("/v1/load", self._load, methods=["POST"]),
                 Route("/v1/unload", self._unload, methods=["POST"]),
             ],
-            middleware=[Middleware(Fence, options=options)],
+            middleware=[Middleware(Fence, options=options, refused=self._metrics.refused)],
             exception_handlers={
                 ApiError: self._on_api_error,
                 HTTPException: self._on_http_error,
-                Exception: self._on_error,
+                InferenceError: self._on_engine_error,
             },
         )
 
@@ -94,9 +98,13 @@ class Gateway:
         reading = self._engine.reading()
         if reading.state is ModelState.LOADING:
             raise ApiError(
-                503, f"{reading.model} is being loaded.", "model_loading", "model", retry_after_s=RETRY_AFTER_S
+                503,
+                f"{self._served(reading.model)} is being loaded. Come again in a moment.",
+                "model_loading",
+                "model",
+                retry_after_s=RETRY_AFTER_S,
             )
-        resident = reading.model if reading.state is ModelState.READY else self._default_model()
+        resident = self._served(reading.model if reading.state is ModelState.READY else self._default_model())
         if name == resident:
             return
         known = name in self._models()
@@ -104,59 +112,94 @@ class Gateway:
         what = "not resident" if known else "not on this machine"
         raise ApiError(404, f"The model {name[:200]!r} is {what}; {resident!r} is. {cure}.", "model_not_found", "model")
 
+    @staticmethod
+    def _served(model: str) -> str:
+        """The name of a model for clients: whom a path belongs to is nobody's business."""
+        return PurePath(model).name
+
     async def _health(self, _: Request) -> Response:
         reading = self._engine.reading()
-        return JSONResponse({"status": "ok", "state": reading.state.value, "model": reading.model or None})
+        model = self._served(reading.model) or None
+        return JSONResponse({"status": "ok", "state": reading.state.value, "model": model})
+
+    async def _describe(self, _: Request) -> Response:
+        return JSONResponse(description())
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE)
 
     async def _list_models(self, _: Request) -> Response:
         reading = self._engine.reading()
-        names = dict.fromkeys([*([reading.model] if reading.model else ()), *self._models()])
-        return JSONResponse({"object": "list", "data": [_model(name, reading) for name in names]})
+        names = dict.fromkeys([*filter(None, [self._served(reading.model)]), *self._models()])
+        return JSONResponse({"object": "list", "data": [self._entry(name, reading) for name in names]})
 
     async def _show_model(self, request: Request) -> Response:
         name, reading = request.path_params["model"], self._engine.reading()
-        if name != reading.model and name not in self._models():
+        if name != self._served(reading.model) and name not in self._models():
             raise ApiError(404, f"The model {name[:200]!r} is not on this machine.", "model_not_found", "model")
-        return JSONResponse(_model(name, reading))
+        return JSONResponse(self._entry(name, reading))
+
+    def _entry(self, name: str, reading: EngineReading) -> dict[str, Any]:
+        is_resident = reading.state is ModelState.READY and self._served(reading.model) == name
+        entry = {"id": name, "object": "model", "created": 0, "owned_by": "local", "resident": is_resident}
+        # The name that servers of this kind give it.
+        return entry | ({"max_model_len": reading.context_tokens} if is_resident else {})
 
     async def _load(self, request: Request) -> Response:
         body = await read_body(request, LoadRequest)
         # Paths are for the user at the machine, not for a program that can only reach a port.
-        if body.model not in self._models():
+        model = self._models().get(body.model)
+        if model is None:
             raise ApiError(404, f"The model {body.model[:200]!r} is not on this machine.", "model_not_found", "model")
-        event = await self._until(
-            lambda: self._engine.load(body.model),
-            lambda event: event.model == body.model and event.state in (ModelState.READY, ModelState.FAILED),
-        )
-        if event.error is not None:
+        event = await until_gone(request, self._loaded(model))
+        if event is None:
+            return Response(status_code=CLIENT_GONE)
+        if event.error is not None and event.model == model:
             raise api_error(event.error)
-        return JSONResponse(_model(body.model, self._engine.reading()))
+        if event.state is not ModelState.READY or event.model != model:
+            raise ApiError(409, "Meanwhile something else was asked of the engine. Try again.", "superseded", "model")
+        return JSONResponse(self._entry(body.model, self._engine.reading()))
 
-    async def _unload(self, _: Request) -> Response:
-        if self._engine.reading().state is not ModelState.EMPTY:
-            await self._until(self._engine.unload, lambda event: event.state is ModelState.EMPTY)
+    async def _loaded(self, model: str) -> ModelEvent:
+        """The event that says what became of a load."""
+        with self._model_events() as events:
+            self._engine.load(model)
+            event = await events.get()
+            while not (event.state is ModelState.READY or (event.state is ModelState.FAILED and event.model == model)):
+                moves = event.state in (ModelState.LOADING, ModelState.UNLOADING)
+                try:
+                    event = await asyncio.wait_for(events.get(), None if moves else _SETTLE_S)
+                except TimeoutError:
+                    return event
+            return event
+
+    async def _unload(self, request: Request) -> Response:
+        await read_body(request, UnloadRequest)
+        await until_gone(request, self._unloaded())
         return JSONResponse({"status": "ok"})
 
-    async def _until(self, start: Callable[[], None], is_meant: Callable[[ModelEvent], bool]) -> ModelEvent:
-        loop, found = asyncio.get_running_loop(), asyncio.Event()
-        events: list[ModelEvent] = []
+    async def _unloaded(self) -> None:
+        with self._model_events() as events:
+            if self._engine.reading().state is not ModelState.EMPTY:
+                self._engine.unload()
+                while (await events.get()).state is not ModelState.EMPTY:
+                    pass
+
+    @contextlib.contextmanager
+    def _model_events(self) -> Iterator[asyncio.Queue[ModelEvent]]:
+        """The engine's events from here on."""
+        loop = asyncio.get_running_loop()
+        events: asyncio.Queue[ModelEvent] = asyncio.Queue()
 
         def hear(event: ModelEvent) -> None:
-            if is_meant(event):
-                events.append(event)
-                with contextlib.suppress(RuntimeError):
-                    loop.call_soon_threadsafe(found.set)
+            with contextlib.suppress(RuntimeError):  # the server has been stopped meanwhile
+                loop.call_soon_threadsafe(events.put_nowait, event)
 
         stop = self._engine.listen(hear)
         try:
-            start()
-            await found.wait()
+            yield events
         finally:
             stop()
-        return events[0]
 
     # -- errors -------------------------------------------------------------------------------------------------------
 
@@ -167,24 +210,14 @@ class Gateway:
 
     async def _on_http_error(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        said = {404: f"There is no {request.url.path[:200]}.", 405: f"{request.method} is not allowed here."}
-        return await self._on_api_error(
-            request, ApiError(error.status_code, said.get(error.status_code, str(error.detail)), "not_found")
-        )
+        if error.status_code == 405:
+            failure = ApiError(405, f"{request.method} is not allowed here.", "method_not_allowed")
+        else:
+            failure = ApiError(error.status_code, f"There is no {request.url.path[:200]}.", "not_found")
+        response = await self._on_api_error(request, failure)
+        response.headers.update(error.headers or {})
+        return response
 
-    async def _on_error(self, request: Request, error: Exception) -> Response:
-        # Type only: what an error says may quote a text.
-        log.error("The gateway met %s at %s.", type(error).__name__, request.url.path)
-        if isinstance(error, InferenceError):
-            return await self._on_api_error(request, api_error(error))
-        return await self._on_api_error(
-            request, ApiError(503, "The server failed at this request. Its log says more.", "internal_error")
-        )
-
-
-def _model(name: str, reading: EngineReading) -> dict[str, Any]:
-    is_resident = reading.state is ModelState.READY and reading.model == name
-    entry: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": "local", "resident": is_resident}
-    if is_resident:
-        entry["context_tokens"] = reading.context_tokens
-    return entry
+    async def _on_engine_error(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, InferenceError)
+        return await self._on_api_error(request, api_error(error))

@@ -21,7 +21,7 @@ class GatewayOptions:
         origins: web pages that may call, as "https://example.org"; those of this machine always may.
         max_waiting: requests that may wait; more are told to come later.
         max_body_bytes: of a request.
-        silence_s: a client that neither sends nor takes anything for so long is hung up on.
+        silence_s: how long a client may take to send a request's head, then its body, or to take what waits for it.
     """
 
     host: str = "127.0.0.1"

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 MAX_CHOICES = 8
-MAX_STOPS = 16
+MAX_TOOLS = 128
+MAX_BIASES = 1024
+MAX_STOPS = 15  # one less than the engine takes: the end of a tool's call may be another
 TokenId = Annotated[str, StringConstraints(pattern=r"^\d{1,9}$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
@@ -15,6 +17,10 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def _without_effect(default: Any = None) -> Any:
+    return Field(default, description="Accepted, and without effect.")
 
 
 class TextPart(_Model):
@@ -40,11 +46,12 @@ class ToolCallPart(_Model):
 
 
 class ChatMessage(_Model):
-    """A message of a chat."""
+    """A message of a chat. A name belongs to a tool's message only, where it adds nothing to the call's id."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[TextPart] | None = None
-    name: str | None = None
+    name: str | None = _without_effect()
+    refusal: None = _without_effect()
     tool_calls: list[ToolCallPart] | None = None
     tool_call_id: str | None = None
 
@@ -60,8 +67,8 @@ class FunctionSpec(_Model):
     """A function that the model may call."""
 
     name: Name
-    description: str = ""
-    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
     strict: bool | None = None
 
 
@@ -89,7 +96,7 @@ class JsonSchemaSpec(_Model):
     """A schema that the answer follows."""
 
     name: Name = "answer"
-    description: str | None = None
+    description: str | None = _without_effect()
     schema_: dict[str, Any] = Field(alias="schema")
     strict: bool | None = None
 
@@ -104,12 +111,12 @@ class ResponseFormat(_Model):
 class StreamOptions(_Model):
     """Of a streamed answer."""
 
-    include_usage: bool = False
+    include_usage: bool | None = None
 
 
 class _Sampling(_Model):
     model: str
-    stream: bool = False
+    stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
@@ -119,11 +126,11 @@ class _Sampling(_Model):
     repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    logit_bias: dict[TokenId, Bias] | None = None
+    logit_bias: Annotated[dict[TokenId, Bias], Field(max_length=MAX_BIASES)] | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] | None = None
     stop: str | Annotated[list[str], Field(max_length=MAX_STOPS)] | None = None
-    user: str | None = None
+    user: str | None = _without_effect()
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -140,20 +147,29 @@ class ChatRequest(_Sampling):
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     response_format: ResponseFormat | None = None
-    tools: list[ToolSpec] | None = None
+    tools: Annotated[list[ToolSpec], Field(max_length=MAX_TOOLS)] | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
+    store: Literal[False] | None = _without_effect()
+    modalities: list[Literal["text"]] | None = _without_effect()
+    service_tier: Literal["auto", "default"] | None = _without_effect()
 
 
 class CompletionRequest(_Sampling):
     """POST /v1/completions: goes on with a text, without a chat."""
 
     prompt: str | Annotated[list[str], Field(min_length=1, max_length=MAX_CHOICES)]
-    echo: bool | None = None
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    echo: Literal[False] | None = _without_effect()
+    best_of: Literal[1] | None = _without_effect()
+    suffix: Literal[""] | None = _without_effect()
 
 
 class LoadRequest(_Model):
     """POST /v1/load: makes a model the resident one."""
 
     model: Annotated[str, Field(min_length=1)]
+
+
+class UnloadRequest(_Model):
+    """POST /v1/unload: gives the model's memory back. It has no fields."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import threading
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from inference.errors import InferenceError
+from inference.gateway.connection import TimedConnection
 from inference.gateway.options import GatewayOptions
 
 _KEEP_ALIVE_S = 30
@@ -33,12 +36,13 @@ class GatewayServer:
         """Binds the port. Raises GatewayPortError."""
         self._socket = _bind(options.host, options.port)
         self.port = int(self._socket.getsockname()[1])
+        connection: Any = functools.partial(TimedConnection, silence_s=options.silence_s)
         config = uvicorn.Config(
             app,
             log_config=None,
             access_log=False,
             lifespan="off",
-            http="h11",
+            http=connection,
             ws="none",
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_S,

@@ -11,7 +11,8 @@ from typing import Any
 
 from inference.request import Grammar, Tool, ToolCall, new_request_id
 
-_BEGIN, _END = "<tool_call>", "</tool_call>"
+_BEGIN = "<tool_call>"
+CALL_END = "</tool_call>"
 _ARGUMENTS = ("arguments", "parameters")
 
 
@@ -20,7 +21,7 @@ def call_grammar(tools: Sequence[Tool]) -> Grammar:
     tagged, bare = (json.dumps(_call_schema(tools, key), ensure_ascii=False) for key in _ARGUMENTS)
     lines = [
         "start: tagged | bare",
-        f'tagged: "{_BEGIN}\\n" call "\\n{_END}"',
+        f'tagged: "{_BEGIN}\\n" call "\\n{CALL_END}"',
         f"call: %json {tagged}",
         f"bare: %json {bare}",
     ]
@@ -68,12 +69,12 @@ class ToolCallFinder:
             start = self._held.find(_BEGIN)
             if start < 0:
                 break
-            end = self._held.find(_END, start)
+            end = self._held.find(CALL_END, start)
             if end < 0 and not is_last:
                 return released + self._let(start)
             inner = self._held[start + len(_BEGIN) : end if end >= 0 else None]
             call = self._call(inner)
-            behind = end + len(_END) if end >= 0 else len(self._held)
+            behind = end + len(CALL_END) if end >= 0 else len(self._held)
             if call is None:
                 released += self._let(behind)
                 continue
@@ -109,6 +110,7 @@ class ToolCallFinder:
             return None
         arguments: Any = next((data[key] for key in _ARGUMENTS if key in data), {})
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        written = written.encode("utf-8", "replace").decode()  # a model may write half of a character as \\ud800
         return ToolCall(f"call_{new_request_id()[:24]}", str(data["name"]), written)
 
 

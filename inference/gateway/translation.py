@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -11,7 +13,7 @@ from starlette.requests import Request
 from inference.errors import InvalidRequestError
 from inference.gateway.errors import ApiError, api_error, unsupported
 from inference.gateway.schema import ChatMessage, ChatRequest, CompletionRequest, NamedTool, ResponseFormat
-from inference.gateway.tool_calls import call_grammar
+from inference.gateway.tool_calls import CALL_END, call_grammar
 from inference.request import GenerationRequest, Grammar, Message, Priority, Role, SamplingParams, Tool, ToolCall
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -23,6 +25,9 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
 }
 _DEFAULT_TEMPERATURE = 1.0
+_TYPE_NAME = re.compile(r"[\[\]{}()A-Z]|^(str|int|float|bool|none)$")
+_WITHOUT_CHOICE = ("store", "modalities", "service_tier", "echo", "best_of", "suffix")
+_NO_PARAMETERS = {"type": "object", "properties": {}}
 _ANY_OBJECT = '{"type": "object"}'
 
 
@@ -32,17 +37,20 @@ async def read_body(request: Request, model: type[_Body]) -> _Body:
     Raises:
         ApiError: not JSON (400, 415), a field that is not known (400), or a value out of its range (422).
     """
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+    content = await request.body()
+    if content and request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
         given = request.headers.get("content-type", "nothing")[:100]
         raise ApiError(415, f"Content-Type is {given}, but it must be application/json.", "unsupported_media_type")
     try:
-        data = json.loads(await request.body(), parse_constant=_no_constant)
+        data = json.loads(content or b"{}", parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"The body is not JSON: {str(error)[:200]}.", "invalid_json") from error
     if not isinstance(data, dict):
         raise ApiError(400, f"The body is a JSON {type(data).__name__}, but it must be an object.", "invalid_json")
+    # Some clients write out what they leave to the server.
+    fields = {name: value for name, value in data.items() if value is not None or name in model.model_fields}
     try:
-        return model.model_validate(data)
+        return model.model_validate(fields)
     except ValidationError as error:
         raise _refusal(error) from error
 
@@ -51,12 +59,27 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:50]} is too large a number")
+    return number
+
+
 def _refusal(error: ValidationError) -> ApiError:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
+    # Of a value that may be one thing or another, what went deepest is what was meant.
+    found = max(
+        error.errors(include_url=False, include_input=False, include_context=False), key=lambda e: len(e["loc"])
+    )
+    # Between the fields pydantic names the types that it has tried.
+    parts = [str(part) for part in found["loc"] if isinstance(part, int) or not _TYPE_NAME.search(part)]
+    field = ".".join(parts)
+    if found["type"] == "extra_forbidden":
         return unsupported(field)
-    return ApiError(422, f"{field}: {first['msg']}.", "invalid_value", field)
+    is_choice = found["type"] in ("literal_error", "none_required")
+    if is_choice and (parts[0] in _WITHOUT_CHOICE or (len(parts) > 2 and parts[2] == "content")):
+        return unsupported(field, f"{field}: {found['msg']}; this server has nothing else.")
+    return ApiError(422, f"{field}: {found['msg']}.", "invalid_value", field)
 
 
 def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
@@ -79,9 +102,11 @@ def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
             400, "tool_choice and response_format ask for different answers. Give one of them.", "invalid_value",
             "tool_choice",
         )  # fmt: skip
+    # With one call at most, its end is the answer's end.
+    stops = (CALL_END,) if tools and body.parallel_tool_calls is False else ()
     return _requests(
         body, messages, body.max_completion_tokens or body.max_tokens, top, grammar or _grammar(body.response_format),
-        tools=tools,
+        tools=tools, stops=stops,
     )  # fmt: skip
 
 
@@ -106,6 +131,7 @@ def _requests(
     grammar: Grammar | None,
     prompt: str = "",
     tools: tuple[Tool, ...] = (),
+    stops: tuple[str, ...] = (),
 ) -> list[GenerationRequest]:
     given: dict[str, Any] = {
         name: value
@@ -121,7 +147,7 @@ def _requests(
                     temperature=_DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
                     seed=None if body.seed is None else (body.seed + choice) % 2**63,
                     max_new_tokens=max_tokens,
-                    stop=body.stops,
+                    stop=(*body.stops, *stops),
                     logit_bias=bias,
                     top_logprobs=top_logprobs,
                     **given,
@@ -145,6 +171,8 @@ def _message(index: int, message: ChatMessage) -> Message:
         raise ApiError(
             400, f"{field}.tool_calls belongs to the assistant only.", "invalid_value", f"{field}.tool_calls"
         )
+    if message.name is not None and message.role != "tool":
+        raise unsupported(f"{field}.name", f"{field}.name: this server does not tell models apart who speaks.")
     if message.content is None and not message.tool_calls:
         raise ApiError(400, f"{field}.content is missing.", "invalid_value", f"{field}.content")
     calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ())
@@ -160,8 +188,17 @@ def _tools(body: ChatRequest) -> tuple[tuple[Tool, ...], Grammar | None]:
         return (), None
     if choice == "none":
         return (), None
+    if choice in (None, "auto"):
+        for index, tool in enumerate(body.tools):
+            if tool.function.strict:
+                field = f"tools.{index}.function.strict"
+                cure = "Set tool_choice to required or to a function, or leave strict out."
+                raise unsupported(field, f"{field}: only a call that must be made is held to its schema. {cure}")
     tools = tuple(
-        Tool(tool.function.name, tool.function.description, json.dumps(tool.function.parameters)) for tool in body.tools
+        Tool(
+            tool.function.name, tool.function.description or "", json.dumps(tool.function.parameters or _NO_PARAMETERS)
+        )
+        for tool in body.tools
     )
     if isinstance(choice, NamedTool):
         named = tuple(tool for tool in tools if tool.name == choice.function.name)

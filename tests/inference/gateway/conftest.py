@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import openai
 import pytest
 
-from inference.errors import InferenceError
+from inference.errors import EngineStoppedError, InferenceError
 from inference.gateway.gateway import Gateway
 from inference.gateway.options import GatewayOptions
 from inference.gateway.server import GatewayServer
@@ -22,6 +22,7 @@ from inference.request import (
     ModelState,
     RequestEvent,
     TokenEvent,
+    TokenLogprob,
     Usage,
 )
 
@@ -32,6 +33,10 @@ class ScriptedEngine:
     Attributes:
         error: fails the next requests.
         holds: requests get their first piece only.
+        fails_late: requests fail behind their first piece.
+        with_tokens: pieces come with their log-probabilities.
+        loads_instead: what is loaded in place of what was asked for.
+        closed, breaks: nothing can be asked any more, or what is asked meets an error that nobody foresaw.
         submitted, cancelled: what came.
         cancelled_one: set when a request was cancelled.
     """
@@ -39,7 +44,8 @@ class ScriptedEngine:
     def __init__(self) -> None:
         self.pieces: tuple[str, ...] = ("Hello", " there")
         self.error: InferenceError | None = None
-        self.holds = False
+        self.holds = self.fails_late = self.with_tokens = self.closed = self.breaks = False
+        self.loads_instead = ""
         self.submitted: list[GenerationRequest] = []
         self.cancelled: list[str] = []
         self.cancelled_one = threading.Event()
@@ -47,13 +53,21 @@ class ScriptedEngine:
         self._listeners: list[Callable[[ModelEvent], None]] = []
 
     def submit(self, request: GenerationRequest, listener: Callable[[RequestEvent], None]) -> None:
+        if self.closed:
+            raise EngineStoppedError("The engine has been closed.")
+        if self.breaks:
+            raise ZeroDivisionError(request.messages[0].content)
         self.submitted.append(request)
         if self.error is not None:
             listener(FailedEvent(request.request_id, self.error))
             return
         usage = Usage(prompt_tokens=7, cached_tokens=3, new_tokens=len(self.pieces))
         for piece in self.pieces[:1] if self.holds else self.pieces:
-            listener(TokenEvent(request.request_id, piece))
+            token = TokenLogprob(1, piece.encode(), -0.5, ((1, piece.encode(), -0.5),))
+            listener(TokenEvent(request.request_id, piece, (token,) if self.with_tokens else ()))
+            if self.fails_late:
+                listener(FailedEvent(request.request_id, InferenceError("Someone fell over the cable.")))
+                return
         if not self.holds:
             listener(DoneEvent(request.request_id, "stop", usage))
 
@@ -65,6 +79,7 @@ class ScriptedEngine:
         if self.error is not None:
             self._tell(ModelEvent(ModelState.FAILED, model, error=self.error))
             return
+        model = self.loads_instead or model
         self.state = dataclasses.replace(self.state, state=ModelState.READY, model=model)
         self._tell(ModelEvent(ModelState.READY, model))
 
@@ -96,7 +111,7 @@ def start(engine: ScriptedEngine) -> Iterator[Callable[..., GatewayServer]]:
 
     def make(**changes: object) -> GatewayServer:
         options = GatewayOptions(**{"port": 0, **changes})  # type: ignore[arg-type]
-        gateway = Gateway(engine, options, lambda: ["one", "two"], lambda: "one")
+        gateway = Gateway(engine, options, lambda: {"one": "one", "two": "two"}, lambda: "one")
         server = GatewayServer(gateway.app, options)
         server.start()
         servers.append(server)

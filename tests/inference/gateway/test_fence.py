@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
+import time
 from collections.abc import Callable
 
 import pytest
@@ -12,7 +14,9 @@ import pytest
 from inference.errors import InvalidRequestError
 from inference.gateway.options import GatewayOptions, is_loopback
 from inference.gateway.server import GatewayPortError, GatewayServer
+from tests.inference.gateway.conftest import ScriptedEngine
 
+LONG = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
 CHAT = json.dumps({"model": "one", "messages": [{"role": "user", "content": "hi"}]})
 
 
@@ -60,6 +64,15 @@ def test_pages_of_this_machine_and_chosen_ones_may_call(start: Callable[..., Gat
     assert "POST" in headers["access-control-allow-methods"]
 
 
+def test_a_page_may_send_what_its_library_adds(start: Callable[..., GatewayServer]) -> None:
+    asked = {"Origin": "http://localhost:3000", "Access_Control_Request_Method": "POST"}
+    names = "authorization,content-type,x-stainless-os"
+    _, _, headers = ask(start().port, "OPTIONS", body=None, **asked, Access_Control_Request_Headers=names)
+    assert headers["access-control-allow-headers"] == names
+    _, _, headers = ask(start().port, "OPTIONS", body=None, **asked, Access_Control_Request_Headers="x; y")
+    assert headers["access-control-allow-headers"] == "Authorization, Content-Type"
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [({}, 401), ({"Authorization": "Bearer wrong"}, 401), ({"Authorization": "Basic s3cret"}, 401),
@@ -97,11 +110,88 @@ def test_bodies_have_a_limit(start: Callable[..., GatewayServer]) -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "status"),
     [("{", "application/json", 400), ("[]", "application/json", 400), ("NaN", "application/json", 400),
-     (CHAT, "text/plain", 415), ("[" * 100_000, "application/json", 400)],
-    ids=["cut", "list", "nan", "text", "deep"],
+     (CHAT, "text/plain", 415), ("[" * 100_000, "application/json", 400), ('{"a": 1e999}', "application/json", 400),
+     ('{"\\ud800": 1}', "application/json", 422), ('{"model": "\\ud800"}', "application/json", 422)],
+    ids=["cut", "list", "nan", "text", "deep", "huge", "half a name", "half a text"],
 )  # fmt: skip
 def test_what_is_no_json_is_refused(start: Callable[..., GatewayServer], body: str, kind: str, status: int) -> None:
     assert ask(start().port, body=body, Content_Type=kind)[0] == status
+
+
+@pytest.mark.parametrize("head", ["", "POST /v1/load HT", "POST /v1/load HTTP/1.1\r\nHost: localhost\r\nX: "])
+def test_a_head_that_does_not_end_is_given_up(start: Callable[..., GatewayServer], head: str) -> None:
+    port = start(silence_s=0.3).port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        assert closes(connection)
+
+
+def test_so_is_a_second_one_on_the_same_connection(start: Callable[..., GatewayServer]) -> None:
+    port = start(silence_s=0.3).port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in connection.recv(4096)
+        connection.sendall(b"GET /hea")
+        assert closes(connection)
+
+
+def test_a_body_has_a_time_as_a_whole(start: Callable[..., GatewayServer]) -> None:
+    port = start(silence_s=0.4).port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(f"POST /v1/completions HTTP/1.1\r\n{LONG}".encode())
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):  # a byte at a time is never silent for long
+                connection.sendall(b" ")
+                time.sleep(0.05)
+        assert b" 408 " in connection.recv(4096)
+
+
+def test_a_refused_body_is_not_read_for_ever(start: Callable[..., GatewayServer]) -> None:
+    port = start(silence_s=0.3, max_body_bytes=10).port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(f"POST /v1/completions HTTP/1.1\r\n{LONG}".encode())
+        assert b" 413 " in connection.recv(4096)
+        assert closes(connection)
+
+
+def test_an_answer_that_nobody_takes_is_cancelled(start: Callable[..., GatewayServer], engine: ScriptedEngine) -> None:
+    engine.pieces = ("x" * (16 << 20), "")
+    engine.holds = True
+    body = json.dumps({"model": "one", "stream": True, "messages": [{"role": "user", "content": "hi"}]})
+    port = start(silence_s=0.3).port
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        head = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}{body}".encode())
+        assert engine.cancelled_one.wait(5)
+
+
+def test_broken_chunks_get_one_answer(start: Callable[..., GatewayServer], caplog: pytest.LogCaptureFixture) -> None:
+    port = start().port
+    head = "Host: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(f"POST /v1/completions HTTP/1.1\r\n{head}5\r\n{{}}".encode())
+        connection.sendall(b"zzzzzz\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
+        assert closes(connection)
+    assert "Traceback" not in caplog.text
+
+
+def test_a_connection_lives_on_behind_an_error(start: Callable[..., GatewayServer]) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", start(max_body_bytes=200).port, timeout=10)
+    for body, status in (("{", 400), (CHAT + " " * 300, 413), (CHAT, 200)):
+        connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        response.read()
+        assert response.status == status
+    connection.close()
+
+
+def closes(connection: socket.socket) -> bool:
+    """Whether the server hangs up."""
+    with contextlib.suppress(ConnectionError):
+        while connection.recv(4096):
+            pass
+    return True
 
 
 def test_a_client_that_says_nothing_more_is_hung_up_on(start: Callable[..., GatewayServer]) -> None:
@@ -116,7 +206,10 @@ def test_a_client_that_says_nothing_more_is_hung_up_on(start: Callable[..., Gate
 def test_paths_and_methods_that_there_are_not(start: Callable[..., GatewayServer]) -> None:
     port = start().port
     assert ask(port, "GET", "/v1/nothing", None)[0] == 404
-    assert ask(port, "GET", "/v1/chat/completions", None)[0] == 405
+    status, body, headers = ask(port, "GET", "/v1/chat/completions", None)
+    assert (status, body["error"]["code"], headers["allow"]) == (405, "method_not_allowed", "POST")
+    assert ask(port, "HEAD", "/v1/models", None)[0] == 200
+    assert ask(port, "OPTIONS", "/v1/models", None)[0] == 405
 
 
 def test_a_port_that_is_taken_is_named(start: Callable[..., GatewayServer]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import openai
@@ -12,6 +13,7 @@ from inference.request import EngineReading, Message, ModelState, Priority
 from tests.inference.gateway.conftest import ScriptedEngine
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
+TOOL: dict[str, Any] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 
 
 def test_a_chat_is_answered(client: openai.OpenAI, engine: ScriptedEngine) -> None:
@@ -47,6 +49,34 @@ def test_several_answers_differ_in_their_seeds(client: openai.OpenAI, engine: Sc
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (7, 6)
 
 
+def test_prompts_are_counted_once_each(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    answer = client.completions.create(model="one", prompt=["a", "b"], n=2, seed=1)
+    assert [choice.index for choice in answer.choices] == [0, 1, 2, 3]
+    assert [(request.prompt, request.sampling.seed) for request in engine.submitted] == [
+        ("a", 1), ("a", 2), ("b", 1), ("b", 2),
+    ]  # fmt: skip
+    assert answer.usage is not None
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (14, 8)
+    assert answer.usage.prompt_tokens_details is not None
+    assert answer.usage.prompt_tokens_details.cached_tokens == 6
+
+
+def test_a_stream_of_several_answers_keeps_them_apart(client: openai.OpenAI) -> None:
+    texts = ["", "", ""]
+    reasons: list[str | None] = [None] * 3
+    for chunk in client.chat.completions.create(model="one", messages=HI, n=3, stream=True):
+        (choice,) = chunk.choices
+        texts[choice.index] += choice.delta.content or ""
+        reasons[choice.index] = choice.finish_reason or reasons[choice.index]
+    assert (texts, reasons) == (["Hello there"] * 3, ["stop"] * 3)
+
+
+def test_what_is_left_out_may_be_written_as_null(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    body = {"model": "one", "messages": HI, "tools": None, "n": None, "stream": None, "audio": None, "store": False}
+    client.post("/chat/completions", body=body, cast_to=object)
+    assert len(engine.submitted) == 1
+
+
 def test_a_text_is_gone_on_with(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     answer = client.completions.create(model="one", prompt="Once", max_tokens=5)
     assert answer.choices[0].text == "Hello there"
@@ -60,7 +90,13 @@ def test_a_text_is_gone_on_with(client: openai.OpenAI, engine: ScriptedEngine) -
         ({"temperature": "warm"}, 422, "temperature"),
         ({"n": 99}, 422, "n"),
         ({"messages": []}, 422, "messages"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 422, "messages.0.content"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "messages.0.content.0.type"),
+        ({"messages": [{"role": "user", "content": "x", "name": "Ann"}]}, 400, "messages.0.name"),
+        ({"store": True}, 400, "store"),
+        ({"modalities": ["audio"]}, 400, "modalities.0"),
+        ({"stop": ["x"] * 16}, 422, "stop"),
+        ({"logit_bias": {"1": 200}}, 422, "logit_bias.1"),
+        ({"tools": [TOOL | {"function": {"name": "look", "strict": True}}]}, 400, "tools.0.function.strict"),
         ({"messages": [{"role": "tool", "content": "x"}]}, 400, "messages.0.tool_call_id"),
         ({"audio": {}}, 400, "audio"),
         ({"top_logprobs": 2}, 400, "top_logprobs"),
@@ -132,7 +168,7 @@ def test_a_client_that_hangs_up_costs_nothing_more(client: openai.OpenAI, engine
 
 
 def test_a_call_of_a_tool_is_read_and_answered(client: openai.OpenAI, engine: ScriptedEngine) -> None:
-    tools: list[Any] = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    tools: list[Any] = [TOOL]
     engine.pieces = ("<tool_", 'call>\n{"name": "look", ', '"arguments": {"at": 1}}\n</tool_call>')
     answer = client.chat.completions.create(model="one", messages=HI, tools=tools, tool_choice="required")
     (choice,) = answer.choices
@@ -152,3 +188,101 @@ def test_a_call_of_a_tool_is_read_and_answered(client: openai.OpenAI, engine: Sc
     client.chat.completions.create(model="one", messages=turns, tools=tools)
     assert engine.submitted[1].messages[1].tool_calls[0].arguments == '{"at": 1}'
     assert engine.submitted[1].messages[2] == Message("tool", "42", (), call.id)
+
+
+def test_one_call_at_most_ends_with_the_call(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.pieces = ('<tool_call>\n{"name": "look", "arguments": {}}\n',)
+    tools: list[Any] = [TOOL]
+    answer = client.chat.completions.create(model="one", messages=HI, tools=tools, parallel_tool_calls=False, stop="x")
+    assert engine.submitted[0].sampling.stop == ("x", "</tool_call>")
+    assert len(answer.choices[0].message.tool_calls or ()) == 1
+
+
+def test_a_tool_that_must_not_be_called_is_not_shown(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    tools: list[Any] = [TOOL]
+    engine.pieces = ('{"name": "look"}',)
+    answer = client.chat.completions.create(model="one", messages=HI, tools=tools, tool_choice="none")
+    assert engine.submitted[0].tools == ()
+    assert (answer.choices[0].message.content, answer.choices[0].message.tool_calls) == ('{"name": "look"}', None)
+
+
+def test_streamed_calls_come_before_the_end(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.pieces = ("Well. ", '<tool_call>{"name": "look", "arguments": {"x": "\\ud800"}}</tool_call>')
+    tools: list[Any] = [TOOL]
+    chunks = list(client.chat.completions.create(model="one", messages=HI, tools=tools, stream=True))
+    deltas = [(chunk.choices[0].delta, chunk.choices[0].finish_reason) for chunk in chunks]
+    assert "".join(delta.content or "" for delta, _ in deltas) == "Well. "
+    called, last = deltas[-2:]
+    assert called[0].tool_calls is not None
+    assert called[0].tool_calls[0].function is not None
+    assert called[0].tool_calls[0].function.arguments == '{"x": "?"}'
+    assert (called[1], last[0].tool_calls, last[1]) == (None, None, "tool_calls")
+
+
+def test_a_stream_that_is_refused_has_the_status_of_that(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.error = ContextOverflowError(900, 512)
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model="one", messages=HI, stream=True)
+    assert caught.value.code == "context_length_exceeded"
+
+
+def test_an_error_in_a_stream_ends_it(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.fails_late = True
+    stream = client.chat.completions.create(model="one", messages=HI, stream=True)
+    with pytest.raises(openai.APIError, match="the cable"):
+        list(stream)
+    assert engine.cancelled == []
+
+
+def test_log_probabilities_say_where_they_stand(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.with_tokens = True
+    answer = client.completions.create(model="one", prompt="a", logprobs=1)
+    whole = answer.choices[0].logprobs
+    assert whole is not None
+    assert (whole.tokens, whole.text_offset) == (["Hello", " there"], [0, 5])
+    chunks = client.completions.create(model="one", prompt="a", logprobs=1, stream=True)
+    logprobs = [chunk.choices[0].logprobs for chunk in chunks]
+    assert [each.text_offset for each in logprobs if each is not None] == [[0], [5]]
+    chat = client.chat.completions.create(model="one", messages=HI, logprobs=True, top_logprobs=1)
+    tokens = chat.choices[0].logprobs
+    assert tokens is not None
+    assert tokens.content is not None
+    assert [(token.token, token.bytes, token.top_logprobs[0].token) for token in tokens.content] == [
+        ("Hello", list(b"Hello"), "Hello"), (" there", list(b" there"), " there"),
+    ]  # fmt: skip
+
+
+def test_a_model_is_served_under_its_name_not_its_path(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.state = dataclasses.replace(engine.state, model="/mnt/someone/models/three.gguf")
+    assert [model.id for model in client.models.list()] == ["three.gguf", "one", "two"]
+    assert client.chat.completions.create(model="three.gguf", messages=HI).model == "three.gguf"
+    with pytest.raises(openai.NotFoundError) as caught:
+        client.chat.completions.create(model="one", messages=HI)
+    assert "someone" not in str(caught.value)
+
+
+def test_a_load_that_another_one_follows_ends(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.loads_instead = "one"
+    with pytest.raises(openai.ConflictError):
+        client.post("/load", body={"model": "two"}, cast_to=object)
+
+
+def test_a_closed_engine_is_told(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.closed = True
+    with pytest.raises(openai.InternalServerError) as caught:
+        client.chat.completions.create(model="one", messages=HI)
+    assert (caught.value.status_code, caught.value.code) == (503, "engine_unavailable")
+
+
+def test_what_nobody_foresaw_reaches_no_log_with_its_words(
+    client: openai.OpenAI, engine: ScriptedEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.breaks = True
+    secret: list[Any] = [{"role": "user", "content": "a secret text"}]
+    with pytest.raises(openai.InternalServerError) as caught:
+        client.chat.completions.create(model="one", messages=secret)
+    assert (caught.value.status_code, caught.value.code) == (503, "internal_error")
+    assert "ZeroDivisionError" in caplog.text
+    assert "a secret text" not in caplog.text
+    engine.breaks = False
+    assert client.chat.completions.create(model="one", messages=HI).choices[0].message.content == "Hello there"
