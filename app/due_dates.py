@@ -200,6 +200,6 @@ _DAYS = _rules(
         rf"\b(?:(?P<which>next|this) )?{_WEEKDAY}\b": _weekday,
         r"(?P<which>下个?|本|这个?)?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])": _weekday,
         r"\b(?:on |by |before |until |till )?the (?P<day>\d{1,2})(?:st|nd|rd|th)\b": _day_of_month,
-        rf"(?<![\d月])(?P<day>{_ZH}{{1,3}})[号日](?!楼|室|线|桌)": _day_of_month,
+        rf"(?<![\d〇零一二两三四五六七八九十月路街巷道弄第])(?P<day>{_ZH}{{1,3}})[号日](?![\d楼室线桌院门店房])": _day_of_month,
     }
 )
