@@ -41,6 +41,7 @@ _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?"
 _WEEKDAY = rf"(?P<weekday>{'|'.join(sorted(_WEEKDAYS, key=len, reverse=True))})"
 _NUMBER = rf"(?P<count>\d{{1,3}}|{'|'.join(_ENGLISH_NUMBERS)})"
 _ZH = r"[\d〇零一二两三四五六七八九十]"
+_NO_HOUSE = r"(?<![\d〇零一二两三四五六七八九十月路街巷道弄第])"
 _YEAR = r"(?:,?\s+(?P<year>\d{4}))?"
 
 Found = Callable[[re.Match[str], date | None], date | None]
@@ -200,6 +201,6 @@ _DAYS = _rules(
         rf"\b(?:(?P<which>next|this) )?{_WEEKDAY}\b": _weekday,
         r"(?P<which>下个?|本|这个?)?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])": _weekday,
         r"\b(?:on |by |before |until |till )?the (?P<day>\d{1,2})(?:st|nd|rd|th)\b": _day_of_month,
-        rf"(?<![\d〇零一二两三四五六七八九十月路街巷道弄第])(?P<day>{_ZH}{{1,3}})[号日](?![\d楼室线桌院门店房])": _day_of_month,
+        rf"{_NO_HOUSE}(?P<day>{_ZH}{{1,3}})[号日](?![\d楼室线桌院门店房])": _day_of_month,
     }
 )

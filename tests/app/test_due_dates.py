@@ -78,7 +78,8 @@ def test_words_that_mean_a_day(words: str, iso: str) -> None:
     ["", "soon", "next week", "next month", "this month", "as soon as possible", "yesterday", "three days ago",
      "30 February", "31.13.", "after lunch", "at 14:00", "room 204", "2,375 instead of 2,500", "8.3.2", "4.2.1",
      "Monday or Tuesday", "15 June or 20 June", "may be late", "下周", "下个月", "尽快", "昨天", "下班前", "四点前",
-     "before the demo", "within 0 days", "港湾路17号12室", "港湾路十七号", "3号楼508室", "第5号", "每天走路30分钟", "17 Harbour Lane"],
+     "before the demo", "within 0 days", "港湾路17号12室", "港湾路十七号", "3号楼508室", "第5号",
+     "每天走路30分钟", "17 Harbour Lane"],
 )  # fmt: skip
 def test_what_is_no_certain_day_is_none(words: str) -> None:
     assert due_date(words, TODAY) is None
