@@ -7,10 +7,12 @@ why and leaves the others whole.
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import platform
 import shutil
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -233,6 +235,21 @@ def models() -> Lines:
             yield f"PROBLEM: {stored.entry.id}: only {size:,.0f} MB; go on: deskinfer models pull {stored.entry.id}"
 
 
+def gateway() -> Lines:
+    """Whether other programs are served."""
+    settings = load_settings()
+    if not settings.flag("gateway.enabled"):
+        yield "off"
+        return
+    port = settings.integer("gateway.port")
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as response:
+            told = json.load(response)
+        yield f"on, port {port}: answers; {told.get('model') or 'no model'}, {told.get('state')}"
+    except (OSError, ValueError, AttributeError) as error:
+        yield f"PROBLEM: on, but port {port} does not answer ({error}). Is the app running? Its tray icon tells more."
+
+
 def gpus() -> Lines:
     """NVIDIA GPUs; a sleeping one stays asleep."""
     from app.vram import GpuUnreadableError, nvidia_devices, read_gpus
@@ -281,6 +298,7 @@ SECTIONS: dict[str, Callable[[], Lines]] = {
     "Engine": engine,
     "Models": models,
     "GPU": gpus,
+    "Gateway": gateway,
     _FILES: files,
     "Libraries": libraries,
 }

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from app.action import Action
 from app.byte_size import byte_size
 from app.commands import hotkey_setting
+from app.gateway_settings import gateway_settings
 from app.hotkeys import parse
 from app.language import LANGUAGES
 from app.remote_settings import remote_settings
@@ -38,6 +39,7 @@ def setting_registry(actions: Iterable[Action]) -> list[Setting]:
         *_desktop_settings(),
         *_answer_settings(),
         *remote_settings(),
+        *gateway_settings(),
         *_privacy_settings(),
         *_hotkey_settings(actions),
     ]

@@ -14,12 +14,11 @@ from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QCursor, QDesktopServices, QFont, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
+from app import engine_setup
 from app.actions import ActionRegistry
 from app.commands import Source
 from app.desktop import DesktopSession, Window
 from app.engine_client import EngineClient
-from app.engine_setup import engine_options as options_of
-from app.engine_setup import user_languages
 from app.language import needs_identifier, preload
 from app.memory_reading import free_memory_bytes
 from app.qt.bridge import Bridge
@@ -32,8 +31,7 @@ from app.qt.status import Status
 from app.qt.theme import apply_scheme
 from app.qt.tray import Tray
 from app.setting_registry import setting_registry
-from app.settings import Settings, SettingsFileError, Value, program_names
-from app.settings_template import settings_template
+from app.settings import Settings, Value, program_names
 from app.translation import Translator, UserText
 from inference.engine.options import EngineOptions
 from inference.request import ModelEvent, ModelState
@@ -66,9 +64,9 @@ class Application(QObject):
         self._settings, self._actions, self._translator = settings, actions, translator
         self._bridge, self._client, self._default_model = bridge, client, default_model
         self.engine_settings = EngineSettings(
-            settings, client, engine_options or partial(options_of, settings), default_model, self
+            settings, client, engine_options or partial(engine_setup.engine_options, settings), default_model, self
         )
-        self._languages = partial(user_languages, settings)
+        self._languages = partial(engine_setup.user_languages, settings)
         self.wants_restart = False
         self._status = Status()
         self._session: DesktopSession | None = None
@@ -152,6 +150,9 @@ class Application(QObject):
         windows.DiagnosticsDesk(owner, self._actions, self._client, self._bridge, session.kind, self.tray.is_available)
         owner.offer_clearing(self.history.ask_to_clear)
         owner.offer_server(self.models.remote.set_up)
+        self.gateway = windows.GatewayDesk(
+            owner, self._client, self._default_model, self._bridge.post_call, self._on_gateway, self.show_error
+        )
         self.welcome = windows.WelcomeOwner(owner, self._default_model, self._bridge.post_call)
         self.welcome.model_arrived.connect(self.load_model)
         self.welcome.closed.connect(self._show_home_without_tray)
@@ -221,13 +222,8 @@ class Application(QObject):
         self.settings_owner.open()
 
     def open_settings_file(self) -> None:
-        """Opens the settings in the user's editor; the first time, a file that lists them all."""
-        try:
-            self._settings.create(settings_template(self._settings.registry.values(), self._translator))
-        except SettingsFileError as error:
-            self.show_error(self._translator.tr("Your files need a correction"), self._translator.tr(error.text))
-            return
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._settings.path)))
+        """Opens the settings in the user's editor."""
+        self.settings_owner.open_file(self.show_error)
 
     def clear_history(self) -> None:
         """Removes conversations and answers, once the user has confirmed it."""
@@ -263,6 +259,7 @@ class Application(QObject):
             self.window.hide()
             for part in (self.memory_feed, self.keeper, self.settings_owner, self.welcome, self.models, self.chat):
                 part.close()
+            self.gateway.close()
             self.controller.close()
             self.clipboard.close()
             self.history.close()
@@ -312,6 +309,10 @@ class Application(QObject):
         self.tray.set_status(self._status)
         self.window.set_status(self._status)
         self.models.set_status(self._status)
+
+    def _on_gateway(self, address: str) -> None:
+        self._status = replace(self._status, gateway=address)
+        self._show_status()
 
     def _on_busy_changed(self, is_busy: bool, who: str = "popup") -> None:
         self.keeper.note_use()
@@ -363,8 +364,7 @@ class Application(QObject):
 
     def _tell_problems(self) -> None:
         tr = self._translator.tr
-        problems = [tr(problem.text) for problem in self._actions.problems]
-        problems += [tr(problem) for problem in self._settings.problems]
+        problems = [tr(each.text) for each in self._actions.problems] + [tr(each) for each in self._settings.problems]
         if problems and problems != self._told_problems:
             self.show_error(tr("Your files need a correction"), "\n".join(problems))
         elif self._told_problems and not problems:

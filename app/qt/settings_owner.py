@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.autostart import open_autostart
@@ -20,7 +21,8 @@ from app.qt.settings_dialog import SettingsDialog
 from app.qt.settings_extras import AutostartRow, ButtonRow
 from app.qt.settings_models import model_choices
 from app.qt.settings_row import SettingRow, text_label
-from app.settings import Settings, Value
+from app.settings import Settings, SettingsFileError, Value
+from app.settings_template import settings_template
 from app.translation import Translator, UserText
 
 ARRIVED_SHOWN_MS = 2500
@@ -118,6 +120,16 @@ class SettingsOwner(QObject):
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
+
+    def open_file(self, show_error: Callable[[str, str], None]) -> None:
+        """Opens the settings in the user's editor; the first time, a file that lists them all."""
+        tr = self.translator.tr
+        try:
+            self.settings.create(settings_template(self.settings.registry.values(), self.translator))
+        except SettingsFileError as error:
+            show_error(tr("Your files need a correction"), tr(error.text))
+            return
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.settings.path)))
 
     def rebuild(self) -> None:
         """The registry has changed: an open dialog is made anew, on the same page."""

@@ -35,6 +35,7 @@ class Status:
         memory_bytes: what the model takes, by the engine's own count; 0 where that is not known.
         is_on_gpu: whether it takes it of the GPU's memory.
         reason: why the model left the memory by itself, None where it did not.
+        gateway: where other programs are served, "" where they are not.
     """
 
     model_state: ModelState = ModelState.EMPTY
@@ -45,6 +46,7 @@ class Status:
     memory_bytes: int = 0
     is_on_gpu: bool = False
     reason: UserText | None = None
+    gateway: str = ""
 
     def after(
         self, event: ModelEvent, error: str = "", reading: EngineReading | None = None, reason: UserText | None = None
@@ -105,6 +107,10 @@ class Status:
             return ""
         place = UserText("of GPU memory") if self.is_on_gpu else UserText("of main memory")
         return translator.tr("{size} {place}", size=size_text(self.memory_bytes), place=place)
+
+    def served(self, translator: Translator) -> str:
+        """Where other programs are served; "" where they are not."""
+        return translator.tr("Serving other programs at {address}", address=self.gateway) if self.gateway else ""
 
 
 def model_name(model: str) -> str:

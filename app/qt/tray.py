@@ -153,7 +153,8 @@ class Tray(QObject):
     def _refresh_text(self) -> None:
         sentence = self._status.sentence(self._translator)
         self._state_line.setText(_shortened(sentence))
-        lines = [APP_TITLE, sentence, *filter(None, [self._status.memory(self._translator)])]
+        about = (self._status.memory(self._translator), self._status.served(self._translator))
+        lines = [APP_TITLE, sentence, *filter(None, about)]
         lines += [f"{self._hotkeys[c.id]}  {c.title}" for c in self._commands.all() if c.id in self._hotkeys]
         while len(lines) > 2 and len("\n".join(lines)) > LONGEST_TOOLTIP:
             lines.pop()

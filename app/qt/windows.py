@@ -8,6 +8,7 @@ from app.qt.clipboard import QtClipboard
 from app.qt.controller import AnswerController
 from app.qt.diagnostics_desk import DiagnosticsDesk
 from app.qt.focus_frame import FocusFrame
+from app.qt.gateway_desk import GatewayDesk
 from app.qt.history_binding import HistoryBinding
 from app.qt.main_window import MainWindow
 from app.qt.memory_feed import MemoryFeed
@@ -26,6 +27,7 @@ __all__ = [
     "DiagnosticsDesk",
     "FocusCapture",
     "FocusFrame",
+    "GatewayDesk",
     "HistoryBinding",
     "MainWindow",
     "MemoryFeed",

@@ -22,7 +22,15 @@ _STOP_TIMEOUT_S = 3.0
 
 
 class GatewayPortError(InferenceError):
-    """The port cannot be had; the message names it and the cure."""
+    """The port cannot be had; the message names it and the cure.
+
+    Attributes:
+        reason: the system's words.
+    """
+
+    def __init__(self, place: str, reason: str, cure: str) -> None:
+        self.reason = reason
+        super().__init__(f"{place} cannot be used: {reason}. {cure}")
 
 
 class GatewayServer:
@@ -83,7 +91,8 @@ def _bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise GatewayPortError(f"The address {host} cannot be used: {error.strerror or error}.") from error
+        cure = "Give one of this machine's."
+        raise GatewayPortError(f"The address {host}", error.strerror or str(error), cure) from error
     try:
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
@@ -93,8 +102,6 @@ def _bind(host: str, port: int) -> socket.socket:
         bound.listen(128)
     except OSError as error:
         bound.close()
-        raise GatewayPortError(
-            f"Port {port} on {host} cannot be used: {error.strerror or error}. Another program may have it; choose"
-            " another port in the settings, or with --port."
-        ) from error
+        cure = "Another program may have it; choose another port in the settings, or with --port."
+        raise GatewayPortError(f"Port {port} on {host}", error.strerror or str(error), cure) from error
     return bound

@@ -217,7 +217,7 @@ def test_a_broken_action_is_named_and_can_be_corrected(running: RunningApp, qtbo
 
 def test_the_settings_file_is_made_before_it_is_opened(running: RunningApp, monkeypatch: pytest.MonkeyPatch):
     opened: list[str] = []
-    monkeypatch.setattr("app.qt.application.QDesktopServices.openUrl", lambda url: opened.append(url.toLocalFile()))
+    monkeypatch.setattr("app.qt.settings_owner.QDesktopServices.openUrl", lambda url: opened.append(url.toLocalFile()))
     running.start()
     running.app.open_settings_file()
     assert opened == [str(running.settings.path)]

@@ -85,6 +85,7 @@ def other_value(setting: Setting) -> object:
         "hub.endpoint": "https://mirror.example.org",
         "engine.vram": "2GiB",
         "remote.url": "http://localhost:11434/v1",
+        "gateway.origins": "app://obsidian.md",
         "privacy.leave_alone": "keepassxc",
     }
     if setting.key in special:
