@@ -103,7 +103,7 @@ class OnDevice:
     def step(self, rows: Sequence[Row], ahead: bool = False) -> list[int]:
         ticket = self.runner.launch(rows, ahead)
         assert ticket is not None
-        return self.runner.collect(ticket)
+        return [choice.token_id for choice in self.runner.collect(ticket)]
 
     def logits(self, count: int) -> NDArray[np.float32]:
         """Of the last launch."""
@@ -245,7 +245,7 @@ def test_planned_and_measured_memory_agree(device: object) -> None:
     loaded = backend.gpu.allocated_bytes
     one = sequence(list(range(90)), range(pages_for(200)))
     ticket = runner.launch([row(one, 0, 90)], False)
-    one.token_ids += runner.collect(ticket)
+    one.token_ids += [choice.token_id for choice in runner.collect(ticket)]
     runner.collect(runner.launch([row(one, 90, 1)], False))
     assert backend.gpu.allocated_bytes == backend.gpu.peak_bytes == loaded
     taken = before.free_bytes - backend.device_memory(0).free_bytes
