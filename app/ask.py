@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 from app.action import Action
@@ -13,15 +14,18 @@ from app.actions import ActionRegistry
 from app.answer_printer import AnswerPrinter, Events, Show, engine_events, shown_as, task_events
 from app.ask_channel import ask_running
 from app.engine_client import EngineClient
-from app.engine_setup import EngineChoice, load_settings, open_worker, user_languages
+from app.engine_setup import EngineChoice, load_settings, open_remote, open_worker, user_languages
 from app.instance import InstanceError
 from app.language import Languages
+from app.remote_address import RemoteAddressError, remote_address
 from app.running_app import RunningApp, app_events
 from app.terminal_errors import UsageError
 from app.text_task import TextEngine, TextTask
 from app.todos import TodoForm
 from inference.errors import InferenceError
 from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams
+
+OpenEngine = Callable[[], EngineClient]
 
 
 def read_text(words: Sequence[str], clipboard: bool) -> str:
@@ -123,12 +127,31 @@ def find_action(text: str, action: str, system: str, sampling: Mapping[str, Any]
     return chosen
 
 
-def answer(request: GenerationRequest, model: str, stats: bool, choice: EngineChoice | None = None) -> None:
+def chosen_engine(model: str, choice: EngineChoice | None, server: str, server_model: str) -> OpenEngine | None:
+    """What opens the engine that the command line asks for; None where it leaves that to us.
+
+    Raises:
+        UsageError: it asks for two, or the address of the server is none.
+    """
+    if not server:
+        if server_model:
+            raise UsageError("--server-model is for a server: give --server URL as well.")
+        return None if choice is None else partial(open_worker, model, choice)
+    if model or choice is not None:
+        raise UsageError("A server has models and an engine of its own: leave --model, --backend and --vram out.")
+    try:
+        address = remote_address(server, server_model, allows_plain=load_settings().flag("remote.allow_http"))
+    except RemoteAddressError as error:
+        raise UsageError(str(error)) from error
+    return partial(open_remote, address)
+
+
+def answer(request: GenerationRequest, model: str, stats: bool, opened: OpenEngine | None = None) -> None:
     """Prints the answer of the running app, or where none runs of an engine of this process.
 
     Args:
         model: "" for the running app's, or the default.
-        choice: how the engine is to be built; the running app, whose engine is there, is then not asked.
+        opened: opens the engine that is to answer; the running app is then not asked.
 
     Raises:
         InferenceError: see AnswerPrinter.print_answer.
@@ -136,19 +159,19 @@ def answer(request: GenerationRequest, model: str, stats: bool, choice: EngineCh
     """
     printer = AnswerPrinter(sys.stdout, sys.stderr)
     try:
-        events = ask_running(request, model) if choice is None else None
+        events = ask_running(request, model) if opened is None else None
         done = printer.print_answer(events) if events is not None else None
     except InstanceError as error:
         raise UsageError(str(error)) from error
     if done is None:
-        with _own_engine(model, choice) as worker:
+        with _own_engine(model, opened) as worker:
             done = printer.print_answer(engine_events(worker, request))
     _print_end(printer, done, stats)
     if done.finish_reason == "length":
         _print_cut_note(request.sampling.max_new_tokens)
 
 
-def answer_action(chosen: ActionOnText, model: str, stats: bool, choice: EngineChoice | None = None) -> None:
+def answer_action(chosen: ActionOnText, model: str, stats: bool, opened: OpenEngine | None = None) -> None:
     """The same for an action, on a text of any length; what a long text's answer covers is told at the end.
 
     Raises:
@@ -159,11 +182,11 @@ def answer_action(chosen: ActionOnText, model: str, stats: bool, choice: EngineC
     show = shown_as(chosen.action, chosen.text, chosen.form)
     app = RunningApp(model)
     try:
-        if choice is None and app.connect():
+        if opened is None and app.connect():
             task = chosen.task(app)
             done = _print_task(printer, app_events(app, task), task, show)
         else:
-            with _own_engine(model, choice) as worker:
+            with _own_engine(model, opened) as worker:
                 task = chosen.task(worker)
                 done = _print_task(printer, task_events(worker, task), task, show)
     except InstanceError as error:
@@ -190,8 +213,8 @@ def _print_task(printer: AnswerPrinter, events: Events, task: TextTask, show: Sh
 
 
 @contextlib.contextmanager
-def _own_engine(model: str, choice: EngineChoice | None) -> Iterator[EngineClient]:
-    worker = open_worker(model) if choice is None else open_worker(model, choice)
+def _own_engine(model: str, opened: OpenEngine | None) -> Iterator[EngineClient]:
+    worker = open_worker(model) if opened is None else opened()
     try:
         yield worker
     finally:

@@ -150,11 +150,15 @@ def ask(
     ] = "",
     backend: BackendOption = "",
     vram: VramOption = "",
+    server: Annotated[
+        str, typer.Option(metavar="URL", help="Ask an OpenAI-compatible server; DESKINFER_SERVER_KEY may hold its key.")
+    ] = "",
+    server_model: Annotated[str, typer.Option(metavar="NAME", help="The server's model; else its first.")] = "",
     stats: Annotated[bool, typer.Option("--stats", help="Print tokens and times on standard error.")] = False,
 ) -> None:
     """Ask the model, or run an action on a text of any length. The answer streams to standard output."""
     with errors_on_terminal():
-        from app.ask import answer, answer_action, build_request, find_action, read_text
+        from app.ask import answer, answer_action, build_request, chosen_engine, find_action, read_text
         from app.ask_channel import tell_where
         from app.engine_setup import tell_problems
 
@@ -168,7 +172,7 @@ def ask(
         sampling = {name: value for name, value in chosen.items() if value is not None}
         given = read_text(text or [], clipboard)
         tell_problems(sys.stderr)
-        engine = _engine_choice(backend, vram)
+        engine = chosen_engine(model, _engine_choice(backend, vram), server, server_model)
         if engine is None:
             tell_where(sys.stderr)
         if action:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
@@ -17,9 +18,13 @@ from app.translation import system_locale
 
 if TYPE_CHECKING:
     from app.engine_client import EngineClient
+    from app.remote_address import RemoteAddress
+    from app.remote_client import RemoteClient
     from app.routed_client import RoutedClient
     from inference.engine.options import EngineOptions
     from inference.engine.worker import Worker
+
+SERVER_KEY_VARIABLE = "DESKINFER_SERVER_KEY"
 
 
 def load_settings() -> Settings:
@@ -121,6 +126,17 @@ def with_server(
         return REMOTE_PREFIX if remote.address is None else remote.address.id
 
     return RoutedClient(local, remote, keys, settings.flag("remote.enabled")), default_model
+
+
+def open_remote(address: RemoteAddress) -> RemoteClient:
+    """A server as an engine for the terminal; its key is the environment's or the keyring's. The caller closes it."""
+    from app.remote_client import RemoteClient
+    from app.remote_key import RemoteKeys
+
+    keys = RemoteKeys()
+    client = RemoteClient(lambda url: os.environ.get(SERVER_KEY_VARIABLE, "") or keys.get(url))
+    client.set_address(address)
+    return client
 
 
 def open_worker(model: str = "", choice: EngineChoice | None = None) -> Worker:

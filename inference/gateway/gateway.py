@@ -130,7 +130,9 @@ class Gateway:
 
     async def _list_models(self, _: Request) -> Response:
         reading = self._engine.reading()
-        names = dict.fromkeys([*filter(None, [self._served(reading.model)]), *self._models()])
+        models, resident, usual = self._models(), self._served(reading.model), self._served(self._default_model())
+        # Clients that have no choice take the first.
+        names = dict.fromkeys([*filter(None, [resident]), *(name for name in (usual,) if name in models), *models])
         return JSONResponse({"object": "list", "data": [self._entry(name, reading) for name in names]})
 
     async def _show_model(self, request: Request) -> Response:
