@@ -82,4 +82,5 @@ class FocusFrame(QObject):
 def _needs_frame(widget: QWidget) -> bool:
     if isinstance(widget, QTextEdit | QPlainTextEdit):
         return widget.isReadOnly()
-    return isinstance(widget, QAbstractScrollArea)
+    # The pages of the settings are a short list whose row shows it.
+    return isinstance(widget, QAbstractScrollArea) and widget.property("role") != "pages"

@@ -252,7 +252,7 @@ def _own_style(colors: Colors) -> str:
     }}
     QFrame[role="panel"] {{ background: {tinted}; border: none; border-radius: 8px; }}
     QLabel[role="chip"] {{
-        color: {colors.on_accent.name()}; background: {colors.accent.name()}; border-radius: 4px; padding: 0 6px;
+        color: {colors.on_accent.name()}; background: {colors.accent.name()}; border-radius: 5px; padding: 2px 8px;
     }}
     QLabel[role="good"] {{ color: {good}; }}
     QLabel[role="warning"] {{ color: {warning}; }}
