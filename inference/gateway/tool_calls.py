@@ -87,10 +87,7 @@ class ToolCallFinder:
         if not self._has_text and not self.calls and self._held.lstrip()[:1] == "{":
             if not is_last:
                 return ""
-            call = self._call(self._held)
-            if call is not None:
-                self.calls.append(call)
-                self._held = ""
+            self._take_bare()
         if is_last:
             rest = self._let(len(self._held))
             return "" if self.calls and not rest.strip() else rest
@@ -101,17 +98,34 @@ class ToolCallFinder:
         self._has_text = self._has_text or bool(text.strip())
         return text
 
+    def _take_bare(self) -> None:
+        """Takes the calls that the answer begins with, where they stand there without marks."""
+        while True:
+            text = self._held.lstrip()
+            try:
+                data, end = json.JSONDecoder().raw_decode(text)
+                call = self._made(data)
+            except (ValueError, RecursionError):
+                return
+            if call is None:
+                return
+            self.calls.append(call)
+            self._held = text[end:]
+
     def _call(self, text: str) -> ToolCall | None:
         try:
-            data = json.loads(text)
+            return self._made(json.loads(text))
         except (ValueError, RecursionError):
             return None
-        if not isinstance(data, dict) or data.get("name") not in self._names:
+
+    def _made(self, data: object) -> ToolCall | None:
+        name = data.get("name") if isinstance(data, dict) else None
+        if not isinstance(data, dict) or not isinstance(name, str) or name not in self._names:
             return None
         arguments: Any = next((data[key] for key in _ARGUMENTS if key in data), {})
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        written = written.encode("utf-8", "replace").decode()  # a model may write half of a character as \\ud800
-        return ToolCall(f"call_{new_request_id()[:24]}", str(data["name"]), written)
+        written = written.encode("utf-8", "replace").decode()  # a model may write half of a character
+        return ToolCall(f"call_{new_request_id()[:24]}", name, written)
 
 
 def _overlap(text: str) -> int:

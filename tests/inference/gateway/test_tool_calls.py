@@ -31,6 +31,9 @@ PARIS = ("get_weather", {"city": "Paris"})
     [
         (CALL, "", [PARIS]),
         (BARE, "", [PARIS]),
+        (f"{BARE}\n{BARE}", "", [PARIS, PARIS]),
+        (BARE + '\n{"sky": "clear"}', '\n{"sky": "clear"}', [PARIS]),
+        ('{"name": ["get_weather"]}', '{"name": ["get_weather"]}', []),
         (f"I will look.\n{CALL}", "I will look.\n", [PARIS]),
         (f"{CALL}\n{CALL}", "", [PARIS, PARIS]),
         ("<tool_call>\n{broken}\n</tool_call>", "<tool_call>\n{broken}\n</tool_call>", []),
