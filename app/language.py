@@ -95,12 +95,13 @@ _WEIGHTS = {"han": 2.0, "kana": 1.5, "hangul": 2.0}
 _KANA_SHARE_OF_JAPANESE = 0.15
 _LONG_TEXT_CHARS = 20_000
 
+# Every alternative begins at a word or is bounded: a line of 20,000 characters without a space is no reason to wait.
 _NOT_PROSE = re.compile(
     r"```.*?```|`[^`\n]*`"  # code in Markdown
-    r"|\b\w+://\S+|\bwww\.\S+|\S+@\S+\.\w+"  # links and addresses
-    r"|[A-Za-z0-9_]+(?:(?:\.|->|::|/|\\)[A-Za-z0-9_]+)+(?:\(\))?"  # dotted names and paths
-    r"|[A-Za-z_]\w*\([^()\n]*\)"  # calls
-    r"|[A-Za-z]+_\w*|\b[a-z]+[A-Z]\w*|\b(?:[A-Z][a-z0-9]+){2,}\b"  # snake_case, camelCase, PascalCase
+    r"|\b\w+://\S+|\bwww\.\S+|[^\s@]{1,64}@[^\s@]{1,255}\.\w+"  # links and addresses
+    r"|\b[A-Za-z0-9_]+(?:(?:\.|->|::|/|\\)[A-Za-z0-9_]+)+(?:\(\))?"  # dotted names and paths
+    r"|\b[A-Za-z_]\w*\([^()\n]*\)"  # calls
+    r"|\b[A-Za-z]+_\w*|\b[a-z]+[A-Z]\w*|\b(?:[A-Z][a-z0-9]+){2,}\b"  # snake_case, camelCase, PascalCase
     r"|\b[A-Za-z]*\d\w*",  # names with digits
     re.DOTALL | re.ASCII,
 )

@@ -69,7 +69,10 @@ class Quantity:
         return min(self.keys, key=str)[0]
 
 
-_RUN = regex.compile(r"[\p{Latin}\d_]*\d[\p{Latin}\d_]*(?:[.,:/'’\u00a0\u202f](?=\d)[\p{Latin}\d_]+)*")
+# From the beginning of a word, or a line of 20,000 letters would be looked at from each of them.
+_RUN = regex.compile(
+    r"(?<![\p{Latin}\d_])[\p{Latin}_]*+\d[\p{Latin}\d_]*(?:[.,:/'’\u00a0\u202f](?=\d)[\p{Latin}\d_]+)*"
+)
 # LH1823 is LH 1823 as well; of fewer digits the letters are a part of the name.
 _CODED = regex.compile(r"\p{Latin}{1,4}(\d{3,})")
 _ISO_DATE = regex.compile(r"(?<![\d/.-])(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?![\d/-]|\.\d)")

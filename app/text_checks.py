@@ -28,9 +28,9 @@ SPLIT_CHARS = 24
 # Languages in which number words, months and weekdays are known.
 _WORD_LANGUAGES = ("en", "zh")
 _TOP_DOMAINS = "com|org|net|edu|gov|io|dev|app|ai|cn|de|fr|uk|eu|jp|info"
-_EMAIL = regex.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+_EMAIL = regex.compile(r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]++@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _URL = regex.compile(
-    r"(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+"
+    r"(?:[a-z][a-z0-9+.-]{0,20}://|www\.|mailto:)[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+"
     rf"|(?<![A-Za-z0-9@._/-])(?:[a-z0-9-]+\.)+(?:{_TOP_DOMAINS})(?![A-Za-z0-9-])(?:/[A-Za-z0-9\-._~:/?#@!$&'*+,;=%]*)?",
     regex.IGNORECASE,
 )

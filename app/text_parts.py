@@ -192,11 +192,12 @@ def _block_units(block: str, kind: str) -> Iterator[Unit]:
     lines = block.splitlines(keepends=True)
     index = 0
     while index < len(lines):
-        line = lines[index]
+        first, has_text = index, bool(lines[index].strip())
         index += 1
-        while index < len(lines) and not (line.strip() and lines[index].strip()):
-            line += lines[index]  # blank lines go with the line before them, or after them at the beginning
-            index += 1
+        while index < len(lines) and not (has_text and lines[index].strip()):
+            has_text = has_text or bool(lines[index].strip())
+            index += 1  # blank lines go with the line before them, or after them at the beginning
+        line = "".join(lines[first:index])
         following = lines[index] if index < len(lines) else ""
         pieces = list(_line_units(line))
         if kind == "kept":

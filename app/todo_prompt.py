@@ -25,7 +25,7 @@ _CHUNK = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+|.", re.DOTAL
 """A word, or a character of a script without spaces."""
 
 
-_TURN = re.compile(r"\s*(?:\[[^\]\n]{1,24}\]|[^\s:：]{1,24}(?: [^\s:：]{1,24})?[:：](?!/))")
+_TURN = re.compile(r"\s*+(?:\[[^\]\n]{1,24}\]|[^\s:：]{1,24}(?: [^\s:：]{1,24})?[:：](?!/))")
 
 
 def sentences(text: str) -> list[str]:
@@ -34,16 +34,16 @@ def sentences(text: str) -> list[str]:
     start = end = 0
     for unit in units(text):
         end += len(unit.text)
-        if unit.border >= Border.ITEM or (unit.text.endswith("\n") and _is_line(unit.text, text[end:])):
+        if unit.border >= Border.ITEM or (unit.text.endswith("\n") and _is_line(unit.text, text, end)):
             found.append(text[start:end].strip())
             start = end
     found.append(text[start:].strip())
     return [sentence for sentence in found if sentence]
 
 
-def _is_line(line: str, following: str) -> bool:
+def _is_line(line: str, text: str, end: int) -> bool:
     """Whether a line stands for itself: a heading, or what somebody says in a chat; else it was only wrapped."""
-    return line.rstrip().endswith((":", "：")) or _TURN.match(following) is not None
+    return line.rstrip().endswith((":", "：")) or _TURN.match(text, end) is not None
 
 
 def todo_grammar(text: str) -> Grammar:

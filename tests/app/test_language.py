@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +109,13 @@ def test_one_han_character_weighs_about_two_letters() -> None:
 
 def test_a_long_text_is_read_in_part() -> None:
     assert detect("好的。" * 400_000, (EN, ZH)) is ZH
+
+
+@pytest.mark.parametrize("line", ["x" * 100_000, "a1" * 50_000, "a_" * 50_000, "x@" * 50_000, "(a" * 50_000])
+def test_a_line_without_spaces_takes_no_time(line: str) -> None:
+    start = time.process_time()
+    detect(line, (EN, ZH))
+    assert time.process_time() - start < 2.0  # it was a minute
 
 
 @given(st.text())

@@ -162,3 +162,10 @@ def test_a_megabyte_takes_no_time() -> None:
     pieces = units(text)
     cut(pieces, [len(piece.text) for piece in pieces], 5000)
     assert time.perf_counter() - started < 5.0
+
+
+def test_many_blank_lines_take_no_time():
+    text = "Hello.\n" + "\n" * 100_000 + "World."
+    start = time.process_time()
+    assert "".join(unit.text for unit in units(text)) == text
+    assert time.process_time() - start < 2.0
