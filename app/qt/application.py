@@ -164,7 +164,7 @@ class Application(QObject):
         self.memory_feed = windows.MemoryFeed(windows.MemoryReader(self._client.reading), self)
         self.keeper = windows.MemoryKeeper(self._client, self._settings, session.desktop, parent=self)
         self.keeper.told.connect(self._show_note)
-        self.models.meter = partial(windows.VramMeter, self.memory_feed, self._translator, compact=True)
+        self.models.meter = partial(windows.VramMeter, self.memory_feed, self._translator)
         self.window = windows.MainWindow(self._translator, self.memory_feed)
         self.window.set_actions(self._actions.all())
         self.window.set_commands(self._commands.all())

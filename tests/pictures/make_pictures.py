@@ -218,8 +218,15 @@ def chat(studio: Studio) -> None:
 
 
 def models(studio: Studio) -> None:
-    """The window of models: one in memory, one that fits, one that is being fetched."""
-    with studio.window("models.open", "ModelSwitcher", (720, 800)):
+    """The window of models: one in memory, one that fits, one that is being fetched; the meter has seen it come and go."""
+    with studio.window("models.open", "ModelSwitcher", (720, 820)):
+        if studio.theme == "light":
+            time.sleep(25.0)
+            studio.app.ask("command", id="model.unload")
+            time.sleep(20.0)
+            studio.app.ask("load", model=MODEL)
+            studio.app.wait_for_model()
+            time.sleep(15.0)
         studio.app.ask("model", id=ABSENT_MODEL, action="DOWNLOAD")
         time.sleep(9.0)
         studio.keep("models", kind="ModelSwitcher")
@@ -232,7 +239,7 @@ def refused(studio: Studio) -> None:
     studio.app.ask("command", id="model.unload")
     wait_for(lambda: studio.app.ask("engine")["state"] != "ready", "the memory", 20)
     studio.app.ask("free_bytes", bytes=760 << 20)
-    with studio.window("models.open", "ModelSwitcher", (720, 560)):
+    with studio.window("models.open", "ModelSwitcher", (720, 640)):
         studio.app.ask("plan_again")
         time.sleep(3.0)
         studio.keep("refused", kind="ModelSwitcher")
@@ -255,14 +262,9 @@ def settings(studio: Studio) -> None:
 
 
 def home(studio: Studio) -> None:
-    """The home window, its meter after a model has left and come back."""
+    """The home window."""
     with studio.window("window.open", "MainWindow", (600, 720)):
-        time.sleep(20.0)
-        studio.app.ask("command", id="model.unload")
-        time.sleep(16.0)
-        studio.app.ask("load", model=MODEL)
-        studio.app.wait_for_model()
-        time.sleep(24.0)
+        time.sleep(4.0)
         studio.keep("home", kind="MainWindow")
 
 
