@@ -9,7 +9,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from app.history_entry import ActionResult, Conversation, Detail, SearchHit, StoredMessage, sampling_json
@@ -85,6 +85,10 @@ class History:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
+    def together(self) -> AbstractContextManager[object]:
+        """What is written inside becomes one change: all of it or nothing."""
+        return self._write()
+
     def tidy(self) -> bool:
         """Takes deleted text out of the search index, some milliseconds' worth; whether there is more to do."""
         if self._stale_indices:
@@ -120,10 +124,9 @@ class History:
 
     def conversation(self, conversation_id: int) -> Conversation | None:
         """One conversation, None where there is no such one (any more)."""
+        query = f"SELECT {_CONVERSATION} FROM conversations WHERE id = ?"
         with self._read() as connection:
-            row = connection.execute(
-                f"SELECT {_CONVERSATION} FROM conversations WHERE id = ?", (conversation_id,)
-            ).fetchone()
+            row = connection.execute(query, (conversation_id,)).fetchone()
         return Conversation.of_row(row) if row else None
 
     def conversations(self, query: str = "", limit: int = 100, offset: int = 0) -> list[Conversation]:
@@ -159,10 +162,8 @@ class History:
         """Adds a message and returns its id; it is on the disk when this returns."""
         now_ms = self._now_ms()
         with self._write() as connection:
-            changed = connection.execute(
-                "UPDATE conversations SET updated_ms = ? WHERE id = ?", (now_ms, conversation_id)
-            )
-            _check_found(changed)
+            touch = "UPDATE conversations SET updated_ms = ? WHERE id = ?"
+            _check_found(connection.execute(touch, (now_ms, conversation_id)))
             cursor = connection.execute(
                 "INSERT INTO messages (conversation_id, role, text, details, created_ms) VALUES (?, ?, ?, ?, ?)",
                 (conversation_id, role, text, json.dumps(details, ensure_ascii=False), now_ms),

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from app.translation import UserText
 
@@ -141,14 +142,19 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """All of it or nothing; on the disk when it ends."""
+    """All of it or nothing; on the disk when it ends. Within another one, a part of that."""
+    is_part = connection.in_transaction
+    if is_part:
+        yield connection
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        with suppress(sqlite3.ProgrammingError):  # it was closed, since the file turned out to be damaged
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
         raise
 
 
@@ -178,7 +184,23 @@ def files_aside(path: Path) -> list[Path]:
 
 
 def _connect(name: str) -> sqlite3.Connection:
-    return sqlite3.connect(name, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+    timeout_s = BUSY_TIMEOUT_MS / 1000
+    return sqlite3.connect(name, isolation_level=None, timeout=timeout_s, factory=_Connection)
+
+
+class _Connection(sqlite3.Connection):
+    """Takes halves of characters too, as a server may send them: a pair becomes its character, the rest a mark."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        return super().execute(sql, tuple(_whole(each) if isinstance(each, str) else each for each in parameters))
+
+
+def _whole(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

@@ -130,15 +130,15 @@ class ChatSession(QObject):
         """Leaves a conversation that has gone out of the history, as when it was cleared."""
         gone = [id_ for id_ in self._states if id_ != NEW and self._history.conversation(id_) is None]
         for conversation_id in gone:
-            self._cancel(conversation_id)
+            self._cancel(conversation_id, keeps=False)
             if conversation_id != self.shown:
-                del self._states[conversation_id]
+                self._states.pop(conversation_id, None)
         if self.shown in gone:
             self.begin()
 
     def delete(self, conversation_id: int) -> None:
         """Removes a conversation for good; what is being written for it is stopped."""
-        self._cancel(conversation_id)
+        self._cancel(conversation_id, keeps=False)
         try:
             self._history.delete(conversation_id)
         except HistoryError as error:
@@ -160,9 +160,7 @@ class ChatSession(QObject):
         """Replaces a message of the user; what followed it goes. Raises HistoryError as `send` does."""
         old = self.state.messages[index]
         state = self.state.apply(Resent(index, text))
-        if old.message_id is not None:
-            self._history.truncate_from(old.message_id)
-        self._keep_question(state)
+        self._keep_question(state, replaces=old.message_id)
 
     def regenerate(self) -> None:
         """Asks for another answer in the place of the last one, or for one where there is none."""
@@ -189,18 +187,14 @@ class ChatSession(QObject):
         self._count()
 
     def continue_answer(self, title: str, source_text: str, answer: str) -> None:
-        """Begins a conversation with an answer that was given elsewhere."""
+        """Begins a conversation with an answer that was given elsewhere; one that cannot be kept is shown as well."""
         self.begin()
         state = self.state.apply(Continued(source_text, answer))
+        self._show(NEW, state)
         try:
-            conversation_id = self._history.new_conversation(title, state.system, "", state.sampling)
-            for index, message in enumerate(state.messages):
-                id_ = self._history.append(conversation_id, message.role, message.text, **message.details)
-                state = state.apply(Stored(index, id_))
+            self._show(*self._kept(NEW, state, title))
         except HistoryError as error:
             self._tell(error.text)
-            return
-        self._show(conversation_id, state)
         self._count()
         self.listed.emit()
 
@@ -213,20 +207,33 @@ class ChatSession(QObject):
 
     # --- questions ----------------------------------------------------------------------------------------------
 
-    def _keep_question(self, state: ConversationState) -> None:
-        """Puts the last question of a state into the history, then shows the state and asks."""
-        index = len(state.messages) - 2
-        question = state.messages[index]
-        conversation_id = self.shown
-        if conversation_id == NEW:
-            title = title_of(question.text)
-            conversation_id = self._history.new_conversation(title, state.system, state.model, state.sampling)
-        message_id = self._history.append(conversation_id, "user", question.text)
+    def _keep_question(self, state: ConversationState, replaces: int | None = None) -> None:
+        """Puts the last question of a state into the history, then shows the state and asks.
+
+        Args:
+            replaces: id of the question that it replaces, which goes with all that followed it.
+        """
+        conversation_id, state = self._kept(self.shown, state, title_of(state.messages[-2].text), replaces)
         self._states.pop(NEW, None)
-        self._states[conversation_id] = state.apply(Stored(index, message_id))
+        self._states[conversation_id] = state
         self.shown = conversation_id
         self.listed.emit()
         self._ask(conversation_id)
+
+    def _kept(
+        self, conversation_id: int, state: ConversationState, title: str, replaces: int | None = None
+    ) -> tuple[int, ConversationState]:
+        """Puts what the history does not have yet into it, all or nothing: what could not be kept earlier as well."""
+        new = [each for each in enumerate(state.messages) if each[1].message_id is None and each[1].text]
+        with self._history.together():
+            if conversation_id == NEW:
+                conversation_id = self._history.new_conversation(title, state.system, state.model, state.sampling)
+            if replaces is not None:
+                self._history.truncate_from(replaces)
+            for index, message in new:
+                message_id = self._history.append(conversation_id, message.role, message.text, **message.details)
+                state = state.apply(Stored(index, message_id))
+        return conversation_id, state
 
     def _ask(self, conversation_id: int) -> None:
         """Has the engine count what is new, then answer: only then it is known what the context holds."""
@@ -283,14 +290,15 @@ class ChatSession(QObject):
 
     # --- answers ------------------------------------------------------------------------------------------------
 
-    def _on_request_event(self, event: RequestEvent) -> None:
+    def _on_request_event(self, event: RequestEvent, keeps: bool = True) -> None:
         conversation_id = self._running.get(event.request_id)
         if conversation_id is None or conversation_id not in self._states:
             return
         state = self._states[conversation_id] = self._states[conversation_id].apply(event)
         if not state.is_answering:
             del self._running[event.request_id]
-            self._save(conversation_id)
+            if keeps:
+                self._save(conversation_id)
             self.busy_changed.emit(bool(self._running))
         elif isinstance(event, TokenEvent) and time.monotonic() - self._saved_s[conversation_id] >= SAVE_EVERY_S:
             self._save(conversation_id)
@@ -322,7 +330,8 @@ class ChatSession(QObject):
         except HistoryError as error:
             self._tell(error.text)
 
-    def _cancel(self, conversation_id: int) -> None:
+    def _cancel(self, conversation_id: int, keeps: bool = True) -> None:
+        """Ends an answer; `keeps`: what has arrived of it goes into the history."""
         state = self._states.get(conversation_id)
         if state is None or not state.is_answering:
             return
@@ -331,7 +340,7 @@ class ChatSession(QObject):
         except InferenceError:
             pass
         # The words that are still on their way are not wanted any more, and the engine may be busy loading.
-        self._on_request_event(DoneEvent(state.request_id, "cancelled", Usage()))
+        self._on_request_event(DoneEvent(state.request_id, "cancelled", Usage()), keeps)
 
     def _on_model_event(self, event: ModelEvent) -> None:
         self._model = event

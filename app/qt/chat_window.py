@@ -252,6 +252,8 @@ class ChatWindow(QWidget):
 
     def _show_other(self, before: int | None, shown: int) -> None:
         if before is not None and before != shown:
+            if self._editing is not None:  # of a conversation that was deleted meanwhile
+                self._end_editing()
             self._drafts[before] = self.composer.text()
             self.composer.set_text(self._drafts.pop(shown, ""))
         self._last_shown = shown

@@ -506,3 +506,27 @@ def test_a_write_protected_folder(tmp_path: Path) -> None:
     assert "cannot be opened" in str(history.problem)
     history.close()
     tmp_path.chmod(0o700)
+
+
+def test_halves_of_characters_are_kept_as_far_as_they_go(history: History) -> None:
+    conversation = history.new_conversation("\udc00")
+    history.append(conversation, "assistant", "a \ud83d\ude42 b \ud83d")
+    assert [message.text for message in history.messages(conversation)] == ["a 🙂 b \ufffd"]
+    history.add_result("own", "\ud83d", "x")
+    assert history.results()[0].source_text == "\ufffd"
+
+
+def test_changes_that_belong_together_are_made_together(history: History) -> None:
+    conversation = history.new_conversation("one")
+    first = history.append(conversation, "user", "before")
+
+    def replace_in(conversation: int) -> None:
+        with history.together():
+            history.truncate_from(first)
+            history.append(conversation, "user", "after")
+
+    with pytest.raises(HistoryError):
+        replace_in(conversation + 1)
+    assert [message.text for message in history.messages(conversation)] == ["before"]
+    replace_in(conversation)
+    assert [message.text for message in history.messages(conversation)] == ["after"]

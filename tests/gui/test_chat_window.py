@@ -407,3 +407,64 @@ def test_later_states_of_a_failed_answer_are_of_this_conversation_only(chat: Cha
     chat.window.begin()
     assert chat.state.request_id == ""
     assert replace(state, request_id="").messages[0].text == "Hi"
+
+
+# --- what nobody expects --------------------------------------------------------------------------------------------
+
+
+def full_disk(*_args: object, **_details: object) -> int:
+    raise HistoryError(UserText("the disk is full"))
+
+
+def test_clearing_the_history_ends_an_answer_that_is_not_shown(make_chat: Callable[..., ChatRig], qtbot: QtBot):
+    chat = make_chat(ScriptedAnswer(*["word "] * 50))
+    chat.type("one")
+    chat.play_until_text()
+    chat.window.begin()
+    told: list[str] = []
+    chat.window.session.problem.connect(told.append)
+    with qtbot.waitSignal(chat.window.session.busy_changed):
+        chat.history.clear()
+    assert told == []
+
+
+def test_a_question_that_is_edited_may_go_meanwhile(chat: ChatRig, qtbot: QtBot):
+    chat.say("Hello")
+    chat.window.composer.edit.setPlainText("a draft")
+    chat.window.transcript.edit_requested.emit(0)
+    chat.history.clear()
+    qtbot.waitUntil(lambda: chat.window.session.shown == NEW)
+    chat.say("Again")
+    assert chat.stored[0] == ("user", "Again")
+
+
+def test_an_edited_question_that_cannot_be_kept_takes_nothing_away(chat: ChatRig, monkeypatch: pytest.MonkeyPatch):
+    chat.say("Hello")
+    before = chat.stored
+    with monkeypatch.context() as disk:
+        disk.setattr(chat.history, "append", full_disk)
+        chat.window.transcript.edit_requested.emit(0)
+        chat.say("Again")
+    assert chat.stored == before
+    assert chat.window.composer.text() == "Again"
+
+
+def test_an_answer_that_cannot_be_kept_goes_on_as_a_chat_all_the_same(chat: ChatRig, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as disk:
+        disk.setattr(chat.history, "append", full_disk)
+        chat.window.continue_answer("Summary", "A long text.", "Short.")
+    assert chat.texts == ["A long text.", "Short."]
+    assert chat.history.conversations() == []
+    chat.say("Shorter")
+    assert chat.stored[:3] == [("user", "A long text."), ("assistant", "Short."), ("user", "Shorter")]
+
+
+def test_an_answer_that_could_not_be_kept_is_kept_with_the_next_question(
+    chat: ChatRig, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as disk:
+        chat.type("Hello")
+        disk.setattr(chat.history, "append", full_disk)
+        chat.play()
+    chat.say("Again")
+    assert [role for role, _ in chat.stored] == ["user", "assistant", "user", "assistant"]
