@@ -35,6 +35,12 @@ from app.translation import Translator
 COPIED_SHOWN_MS = 1500
 CORNER_PX = 6
 BAR_PX = 3
+_LOOK_CHANGES = (
+    QEvent.Type.ApplicationPaletteChange,
+    QEvent.Type.PaletteChange,
+    QEvent.Type.StyleChange,
+    QEvent.Type.FontChange,
+)
 
 
 class CodeHeader(QWidget):
@@ -280,9 +286,12 @@ class MarkdownView(QTextBrowser):
     def event(self, event: QEvent) -> bool:
         """Follows the desktop between light and dark, and its font."""
         handled = super().event(event)
-        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.FontChange) and self._headers is not None:
-            self._writer.restyle(self._look())
-            self._place_headers()
+        # A view whose window has a style sheet is not told of the application's palette, but of the sheet's change.
+        if event.type() in _LOOK_CHANGES and self._headers is not None:
+            look = self._look()
+            if (look.font, look.colors) != (self._writer.look.font, self._writer.look.colors):
+                self._writer.restyle(look)
+                self._place_headers()
         return handled
 
     def wheelEvent(self, event: QWheelEvent) -> None:

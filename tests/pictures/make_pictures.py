@@ -218,7 +218,7 @@ def chat(studio: Studio) -> None:
 
 
 def models(studio: Studio) -> None:
-    """The window of models: one in memory, one that fits, one that is being fetched; the meter has seen it come and go."""
+    """Models: one in memory, one that fits, one that is being fetched; the meter has seen the first one come and go."""
     with studio.window("models.open", "ModelSwitcher", (720, 820)):
         if studio.theme == "light":
             time.sleep(25.0)
