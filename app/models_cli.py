@@ -42,7 +42,7 @@ def _name_or_default(name: str) -> str:
 
 @models_app.command("list")
 def list_models() -> None:
-    """Show every known model: size, license, whether it is here, where it comes from."""
+    """Show every known model: size, licence, whether it is here, where it comes from."""
     with errors_on_terminal():
         default = _name_or_default("")
         store = open_store()
@@ -94,7 +94,7 @@ def pull(
         if stored.partial_bytes:
             typer.echo(f"Going on after {_mb(stored.partial_bytes)} of {_size_text(entry)}.", err=True)
         if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-            question = f"Fetch {entry.title}, {_size_text(entry)}, license {entry.licence}?"
+            question = f"Fetch {entry.title}, {_size_text(entry)}, licence {entry.licence}?"
             typer.confirm(question, default=True, abort=True, err=True)
         with progress_bar(f"Fetching {entry.id}") as on_progress:
             path = store.pull(entry.id, on_progress)

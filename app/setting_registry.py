@@ -78,7 +78,7 @@ def _language_settings() -> list[Setting]:
             title={"en": "Your second language", "zh": "您的第二语言"},
             help={
                 "en": "Texts in your first language are translated into this one. If both are the same, "
-                "it is English, or Chinese beside English.",
+                "English takes its place; if both are English, Chinese.",
                 "zh": "第一语言的文字会翻译成它。两者相同时为英文；第一语言是英文时为中文。",
             },
             choices=names,

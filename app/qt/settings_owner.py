@@ -153,7 +153,7 @@ class SettingsOwner(QObject):
         dialog.closed.connect(self._drop)
         self._waiting = Banner(button=tr("Load it now"))
         self._waiting.accepted.connect(self._engine.apply_now)
-        self._restart = Banner(button=tr("Start anew now"))
+        self._restart = Banner(button=tr("Restart now"))
         self._restart.accepted.connect(self.restart_requested)
         self._head = text_label(role="muted")
         self._taken = Banner("danger", tr("Try again"))

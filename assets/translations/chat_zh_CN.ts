@@ -21,7 +21,7 @@
     </message>
     <message>
         <source>Your message</source>
-        <translation>你的消息</translation>
+        <translation>您的消息</translation>
     </message>
     <message>
         <source>Show all of it</source>
@@ -113,7 +113,7 @@
     </message>
     <message>
         <source>Your conversations will be listed here.</source>
-        <translation>你的对话会显示在这里。</translation>
+        <translation>您的对话会显示在这里。</translation>
     </message>
     <message>
         <source>Untitled</source>
@@ -205,7 +205,7 @@
     </message>
     <message>
         <source>The model runs on this computer. What you write here does not leave it.</source>
-        <translation>模型在这台电脑上运行，你写的内容不会离开这台电脑。</translation>
+        <translation>模型在这台电脑上运行，您写的内容不会离开这台电脑。</translation>
     </message>
     <message>
         <source>Explain something</source>

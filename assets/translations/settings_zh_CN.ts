@@ -172,7 +172,7 @@
         <translation>立即加载</translation>
     </message>
     <message>
-        <source>Start anew now</source>
+        <source>Restart now</source>
         <translation>立即重启</translation>
     </message>
     <message>
