@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.text_parts import Border, Part, Unit, cut, units
-from app.todos import Todo, merge, parse_todos, to_lines
+from app.todos import Todo, TodoStream, merge, parse_todos, to_lines
 from app.translation_memory import Memory, Pair
 
 PlanKind = Literal["part_by_part", "map_reduce", "merge"]
@@ -111,7 +111,7 @@ class Plan(ABC):
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = list(parts)
-        self._answers: list[str | None] = [None] * len(parts)
+        self._answers: list[str | None] = _unanswered(parts)
         self._is_cut = [False] * len(parts)
 
     @property
@@ -146,6 +146,11 @@ class Plan(ABC):
         return tuple(index + 1 for index, is_cut in enumerate(self._is_cut) if is_cut)
 
     @property
+    def is_cut(self) -> bool:
+        """Whether something that the answer is made of ended at the length limit."""
+        return any(self._is_cut)
+
+    @property
     def share(self) -> float:
         """How much is done, 0 to 1."""
         tokens = sum(part.tokens for part in self.parts)
@@ -161,7 +166,7 @@ class Plan(ABC):
         share = part.tokens / max(1, sum(len(piece.text) for piece in pieces))
         halves = cut(pieces, [math.ceil(share * len(piece.text)) for piece in pieces], part.tokens // 2 + 1)
         self.parts[step.index : step.index + 1] = halves
-        self._answers[step.index : step.index + 1] = [None] * len(halves)
+        self._answers[step.index : step.index + 1] = _unanswered(halves)
         self._is_cut[step.index : step.index + 1] = [False] * len(halves)
         return len(halves) > 1
 
@@ -173,6 +178,11 @@ class Plan(ABC):
             for index, (part, answer) in enumerate(zip(self.parts, self._answers, strict=True))
             if answer is None
         ]
+
+
+def _unanswered(parts: Sequence[Part]) -> list[str | None]:
+    """White space is nothing to ask about: a model would invent something."""
+    return [None if part.text.strip() else "" for part in parts]
 
 
 class PartByPart(Plan):
@@ -230,6 +240,11 @@ class MapReduce(Plan):
         self._groups: list[Part] = []
         self._group_answers: list[str | None] = []
         self._group_tokens: list[int] = []
+        self._has_cut_groups = False
+
+    @property
+    def is_cut(self) -> bool:
+        return super().is_cut or self._has_cut_groups
 
     @property
     def is_done(self) -> bool:
@@ -252,6 +267,7 @@ class MapReduce(Plan):
             answers, counts = self._answers, self._tokens
         else:
             self._group_answers[step.index], self._group_tokens[step.index] = answer, tokens
+            self._has_cut_groups |= is_cut
             answers, counts = self._group_answers, self._group_tokens
         if len(answers) > 1 and None not in answers:
             self._next_level([answer or "" for answer in answers], counts)
@@ -269,7 +285,8 @@ class MapReduce(Plan):
         return (answers[0] or partial.get((self._level, 0), "")).strip()
 
     def _next_level(self, answers: Sequence[str], counts: Sequence[int]) -> None:
-        texts = [Unit(answer.strip() + "\n", Border.PARAGRAPH) for answer in answers]
+        said = [pair for pair in zip(answers, counts, strict=True) if pair[0].strip()] or [("", 0)]
+        texts, counts = [Unit(answer.strip() + "\n", Border.PARAGRAPH) for answer, _ in said], [n for _, n in said]
         # Two fit in any case, or the levels would never end: answers are bounded, see Budget.
         limit = max(self._limit, 2 * max(counts) + 2)
         self._groups = cut(texts, [count + 1 for count in counts], limit)
@@ -310,15 +327,32 @@ class MergeTodos(Merge):
     def __init__(self, parts: Sequence[Part]) -> None:
         super().__init__(parts)
         self._todos: list[list[Todo]] = []
+        # The answer that grows, how far it has been read, and what that and all before it came to.
+        self._part: Part | None = None
+        self._stream = TodoStream()
+        self._under_way: list[Todo] = []
+        self._read_chars = 0
+        self._lines = ""
 
     def shown(self, partial: Mapping[tuple[int, int], str]) -> str:
         for index in range(len(self._todos), len(self.parts)):
             answer = self._answers[index]
             if answer is None:
-                under_way = parse_todos(partial.get((0, index), ""), self.parts[index].text)
-                return to_lines(merge([*self._todos, under_way]))
+                return self._shown_with(self.parts[index], partial.get((0, index), ""))
             self._todos.append(parse_todos(answer, self.parts[index].text))
         return to_lines(merge(self._todos))
+
+    def _shown_with(self, part: Part, answer: str) -> str:
+        """Reads only what is new of an answer: this is called for every token of it."""
+        is_new = part is not self._part or len(answer) < self._read_chars
+        if is_new:
+            self._part, self._stream, self._under_way, self._read_chars = part, TodoStream(part.text), [], 0
+        found = self._stream.push(answer[self._read_chars :])
+        self._read_chars = len(answer)
+        self._under_way += found
+        if is_new or found:
+            self._lines = to_lines(merge([*self._todos, self._under_way]))
+        return self._lines
 
 
 _LIST_LINE = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")

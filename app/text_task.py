@@ -309,7 +309,7 @@ class TextTask:
         plan = self._plan
         assert plan is not None
         if plan.is_done:
-            self._end(DoneEvent(self.request_id, "length" if plan.cut_parts else "stop", self._usage))
+            self._end(DoneEvent(self.request_id, "length" if plan.is_cut else "stop", self._usage))
             return
         while not self._ended and len(self._running) < self._at_once:
             under_way = {running.step.key for running in self._running.values()}

@@ -94,6 +94,26 @@ def test_a_part_can_be_split_and_the_others_stay() -> None:
     assert not PartByPart(parts("tiny")).split(PartByPart(parts("tiny")).steps()[0])
 
 
+def test_white_space_is_not_asked_about() -> None:
+    plan = PartByPart(parts("a.\n", "\n\n", "b."))
+    assert plan.steps()[0].index == 0
+    answer(plan, "A.", "B.")
+    assert plan.shown({}) == "A.\nB."
+    summary = MapReduce(parts("a", " ", "b"), limit=10)
+    assert [step.text for step in summary.steps()] == ["a", "b"]
+
+
+def test_answers_put_together_that_end_at_the_length_limit_are_noted() -> None:
+    plan = MapReduce(parts("a", "b"), limit=1000)
+    answer(plan, "A", "B")
+    (step,) = plan.steps()
+    assert not plan.is_cut
+    plan.finish(step, "A and", 2, is_cut=True)
+    assert plan.is_done
+    assert plan.is_cut
+    assert plan.cut_parts == ()
+
+
 def test_shares_go_by_tokens() -> None:
     plan = Merge([Part("a", 30), Part("b", 70)])
     answer(plan, "- x")
