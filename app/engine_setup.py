@@ -89,11 +89,18 @@ def chosen_model(settings: Settings, model: str = "") -> str:
 def build_engine(
     settings: Settings, model: str = "", choice: EngineChoice | None = None
 ) -> tuple[Worker, Callable[[], str]]:
-    """An engine on a thread of its own, and what tells which model it loads by default."""
+    """An engine on a thread of its own, and what tells which model it loads by default.
+
+    Args:
+        model: in place of that of the settings, until the user chooses another one.
+    """
     from inference.engine.worker import Worker
 
+    if model:
+        settings.override("model.default", model)
+
     def default_model() -> str:
-        return chosen_model(settings, model)
+        return chosen_model(settings)
 
     return Worker(engine_options(settings, choice), default_model), default_model
 

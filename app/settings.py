@@ -167,6 +167,7 @@ class Settings:
         self.registry = {setting.key: setting for setting in registry}
         self.problems: list[UserText] = []
         self._values: dict[str, Value] = {}
+        self._overrides: dict[str, Value] = {}
         self._raw: dict[str, Any] = {}
         self._touched: set[str] = set()
         self._file_problems: list[UserText] = []
@@ -182,7 +183,7 @@ class Settings:
 
     def get(self, key: str) -> Value:
         """The value in force. Raises SettingError for an unknown key."""
-        return self._values.get(key, self._setting(key).default)
+        return self._overrides.get(key, self._values.get(key, self._setting(key).default))
 
     def text(self, key: str) -> str:
         """The value of a text, choice or hotkey."""
@@ -207,6 +208,7 @@ class Settings:
         setting = self._setting(key)
         checked = setting.checked(value)
         changed = checked != self.get(key)
+        self._overrides.pop(key, None)
         self._touched.add(key)
         self._raw.pop(key, None)
         if checked == setting.default:
@@ -215,6 +217,10 @@ class Settings:
             self._values[key] = checked
         if changed:
             self._tell(key)
+
+    def override(self, key: str, value: Value) -> None:
+        """Has a value in force that is never saved, as of the command line, until `set` changes it."""
+        self._overrides[key] = self._setting(key).checked(value)
 
     def reset(self, key: str) -> None:
         """Back to the default."""

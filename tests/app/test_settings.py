@@ -310,3 +310,16 @@ def test_programs_are_named_as_the_desktop_names_them() -> None:
     settings = Settings(NONE, REGISTRY)
     settings.set("privacy.leave_alone", " KeePassXC.exe,1password")
     assert settings.text("privacy.leave_alone") == "keepassxc, 1password"
+
+
+def test_a_value_of_the_command_line_holds_until_another_is_chosen_and_is_never_saved(path: Path) -> None:
+    settings = load(write(path, '[model]\ndefault = "saved"\n'))
+    settings.override("model.default", "given")
+    heard: list[Value] = []
+    settings.listen("model.default", lambda _key, value: heard.append(value))
+    settings.save()
+    assert settings.text("model.default") == "given"
+    assert load(path).text("model.default") == "saved"
+    settings.set("model.default", "saved")
+    assert settings.text("model.default") == "saved"
+    assert heard == ["saved"]
