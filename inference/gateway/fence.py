@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inference.engine.unforeseen import log_error
 from inference.gateway.errors import ApiError
-from inference.gateway.options import GatewayOptions, is_loopback
+from inference.gateway.options import MAX_HEADER_BYTES, GatewayOptions, is_loopback
 
 _OPEN_PATHS = ("/health",)
 """Need no key: they tell nothing but that the server is there."""
@@ -63,6 +63,10 @@ class Fence:
             await response(scope, guarded.receive, guarded.send)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
+        if sum(len(name) + len(value) for name, value in headers.raw) + len(scope["raw_path"]) > MAX_HEADER_BYTES:
+            raise ApiError(
+                431, f"Path and headers are over {MAX_HEADER_BYTES} bytes long. Send less.", "head_too_large"
+            )
         host = _name_of(headers.get("host", ""))
         if not self._is_known_host(host):
             raise ApiError(

@@ -35,6 +35,7 @@ _ERRORS = {
     415: "The body is not application/json.",
     422: "A value is out of its range; param names the field.",
     429: "Too many requests are under way; Retry-After says when to come again.",
+    431: "Path and headers are too large.",
     503: "The model is being loaded, or the engine cannot work; Retry-After says when to come again.",
 }
 _ERROR = {
@@ -80,7 +81,7 @@ def description() -> Json:
 
 
 def _reading(path: str, summary: str, media_type: str) -> Json:
-    operation: Json = {"summary": summary, "responses": _responses({media_type: {}}, (401, 403))}
+    operation: Json = {"summary": summary, "responses": _responses({media_type: {}}, (401, 403, 431))}
     if "{model}" in path:
         operation["parameters"] = [{"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}]
         operation["responses"] |= _responses({}, (404,))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inference.errors import InvalidRequestError
 
 DEFAULT_PORT = 18000
+MAX_HEADER_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class GatewayOptions:
         origins: web pages that may call, as "https://example.org"; those of this machine always may.
         max_waiting: requests that may wait; more are told to come later.
         max_body_bytes: of a request.
-        silence_s: how long a client may take to send a request's head, then its body, or to take what waits for it.
+        silence_s: how long a client may take to send a request's head, then its body, or to take what waits for it;
+            and how long a connection is kept between two requests.
     """
 
     host: str = "127.0.0.1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import socket
 import threading
 from typing import Any
@@ -13,10 +14,8 @@ from starlette.types import ASGIApp
 
 from inference.errors import InferenceError
 from inference.gateway.connection import TimedConnection
-from inference.gateway.options import GatewayOptions
+from inference.gateway.options import MAX_HEADER_BYTES, GatewayOptions
 
-_KEEP_ALIVE_S = 30
-_MAX_HEADER_BYTES = 64 << 10
 _MAX_CONNECTIONS = 256
 _STOP_TIMEOUT_S = 3.0
 
@@ -53,8 +52,8 @@ class GatewayServer:
             http=connection,
             ws="none",
             server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_S,
-            h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+            timeout_keep_alive=math.ceil(options.silence_s),
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             limit_concurrency=_MAX_CONNECTIONS,
             timeout_graceful_shutdown=1,
         )

@@ -27,6 +27,7 @@ _ROLES: dict[str, Role] = {
 _DEFAULT_TEMPERATURE = 1.0
 _TYPE_NAME = re.compile(r"[\[\]{}()A-Z]|^(str|int|float|bool|none)$")
 _WITHOUT_CHOICE = ("store", "modalities", "service_tier", "echo", "best_of", "suffix")
+MAX_SCHEMA_CHARS = 32 << 10
 _NO_PARAMETERS = {"type": "object", "properties": {}}
 _ANY_OBJECT = '{"type": "object"}'
 
@@ -196,9 +197,11 @@ def _tools(body: ChatRequest) -> tuple[tuple[Tool, ...], Grammar | None]:
                 raise unsupported(field, f"{field}: only a call that must be made is held to its schema. {cure}")
     tools = tuple(
         Tool(
-            tool.function.name, tool.function.description or "", json.dumps(tool.function.parameters or _NO_PARAMETERS)
+            tool.function.name,
+            tool.function.description or "",
+            _schema(tool.function.parameters or _NO_PARAMETERS, f"tools.{index}.function.parameters"),
         )
-        for tool in body.tools
+        for index, tool in enumerate(body.tools)
     )
     if isinstance(choice, NamedTool):
         named = tuple(tool for tool in tools if tool.name == choice.function.name)
@@ -216,4 +219,14 @@ def _grammar(form: ResponseFormat | None) -> Grammar | None:
         return Grammar("json_schema", _ANY_OBJECT)
     if form.json_schema is None:
         raise ApiError(400, "response_format.json_schema is missing.", "invalid_value", "response_format.json_schema")
-    return Grammar("json_schema", json.dumps(form.json_schema.schema_))
+    return Grammar("json_schema", _schema(form.json_schema.schema_, "response_format.json_schema.schema"))
+
+
+def _schema(schema: dict[str, Any], field: str) -> str:
+    """A schema as JSON. A huge one would take seconds to compile, in which nobody gets a token."""
+    text = json.dumps(schema)
+    if len(text) > MAX_SCHEMA_CHARS:
+        raise ApiError(
+            400, f"{field} is {len(text)} characters long, but {MAX_SCHEMA_CHARS} is the limit.", "invalid_value", field
+        )
+    return text
