@@ -44,8 +44,9 @@ class UnknownActionError(LookupError):
     """There is no action of this id; the message names near ones."""
 
     def __init__(self, action_id: str, known: list[str]) -> None:
-        near = difflib.get_close_matches(action_id, known, n=2) or known
-        super().__init__(f"There is no action {action_id!r}. Did you mean {' or '.join(near)}?")
+        near = difflib.get_close_matches(action_id, known, n=2)
+        cure = f"Did you mean {' or '.join(near)}?" if near else f"Known are: {', '.join(sorted(known))}."
+        super().__init__(f"There is no action {action_id!r}. {cure}")
 
 
 class ActionRegistry:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.engine_setup import EngineChoice
 
 app = typer.Typer(
-    help="Summarize, translate, rewrite, find to-dos: with a language model on this machine.",
+    help="Summarize, translate, rewrite, proofread, find to-dos: with a language model on this machine.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -73,7 +73,7 @@ def top(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Summarize, translate, rewrite, find to-dos: with a language model on this machine."""
+    """Summarize, translate, rewrite, proofread, find to-dos: with a language model on this machine."""
     if action:
         with errors_on_terminal():
             _send_to_app({"command": "action", "action": action, "source": "clipboard" if clipboard else "selection"})

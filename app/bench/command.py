@@ -36,7 +36,7 @@ def bench(
     decode: Annotated[int, typer.Option(min=0, help="Tokens decoded at each depth; 0: 128 on a GPU, 64.")] = 0,
     repeat: Annotated[int, typer.Option(min=1, help="Measurements of each.")] = 3,
     loads: Annotated[int, typer.Option(min=1, help="Load the model so often; the first time counts apart.")] = 1,
-    chat: Annotated[bool, typer.Option(help="The protocol's two prompts too.")] = True,
+    chat: Annotated[bool, typer.Option(help="The two prompts in Chinese too.")] = True,
     peer: Annotated[str, typer.Option(metavar="COMMAND", help="Another engine's, printing JSON lines.")] = "",
     llama_bench: Annotated[str, typer.Option(metavar="PROGRAM", help="llama.cpp's own benchmark.")] = "",
     gguf: Annotated[str, typer.Option(metavar="FILE", help="The model that llama-bench loads.")] = "",
