@@ -49,6 +49,7 @@ class IconButton(QToolButton):
 
     def event(self, event: QEvent) -> bool:
         """Follows the desktop between light and dark, and whether it can be pressed."""
-        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.EnabledChange):
+        # Where the window has a style sheet, its change is what is told, and not the application's palette.
+        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.StyleChange, QEvent.Type.EnabledChange):
             self._paint_icon()
         return super().event(event)

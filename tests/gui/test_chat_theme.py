@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine_client import ScriptedAnswer
 from app.qt.chat_message import AnswerView
 from app.qt.theme import apply_scheme, colors_of
 from tests.gui.chat_rig import ChatRig
+
+
+def inks(button: QAbstractButton) -> set[str]:
+    """Colours of the opaque pixels of a button's icon."""
+    image = button.icon().pixmap(64, 64).toImage()
+    pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
+    return {pixel.name() for pixel in pixels if pixel.alpha() == 255}
 
 
 def test_answers_follow_the_colours(qtbot: QtBot, tmp_path: Path) -> None:
@@ -28,6 +35,7 @@ def test_answers_follow_the_colours(qtbot: QtBot, tmp_path: Path) -> None:
             shown = QTextCursor(view.document()).charFormat().foreground().color()
             page = colors_of(QApplication.palette())
             assert page.is_dark == (scheme == "dark")
+            assert inks(rig.window.options_button) == {page.muted.name()}, (is_seen, scheme)
             assert shown.lightnessF() == pytest.approx(page.text.lightnessF(), abs=0.05), (is_seen, scheme)
     finally:
         apply_scheme("system")

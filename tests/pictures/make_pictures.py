@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from inference.errors import ModelNotFoundError
 from inference.formats.model_store import ModelStore
 from tests.e2e.conftest import Editor, PipedProgram
 from tests.pictures.slow_hub import SlowHub, slow_hub
@@ -372,6 +373,12 @@ def main() -> None:
     parser.add_argument("--scene", action="append", choices=["welcome", *SCENES])
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
     options = parser.parse_args()
+    for model in (MODEL, SMALL_MODEL):
+        try:
+            ModelStore().resolve(model)
+        except ModelNotFoundError as error:
+            parser.error(str(error))
+    options.out.mkdir(parents=True, exist_ok=True)
     for language in options.language or list(TEXTS):
         pictures_of(language, options.scene or ["welcome", *SCENES], options.out)
 
