@@ -270,6 +270,8 @@ class Settings:
         self._write(toml_text({**self._raw, **values}, _HEADER))
         self._stamp = _stamp_of(self.path)
         self._touched.clear()
+        self.problems = [problem for problem in self.problems if problem not in self._file_problems]
+        self._file_problems = []
 
     def _write(self, text: str) -> None:
         try:
@@ -316,6 +318,7 @@ class Settings:
             self._file_problems.append(text)
         except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or arrays in arrays in arrays
             self._file_problems.append(self._set_aside(str(error)))
+            self._stamp = _stamp_of(self.path)  # that it has gone is no news, which would end what is told of it
         self._take(flatten(table))
 
     def _take(self, found: Mapping[str, Any]) -> None:

@@ -323,3 +323,15 @@ def test_a_value_of_the_command_line_holds_until_another_is_chosen_and_is_never_
     settings.set("model.default", "saved")
     assert settings.text("model.default") == "saved"
     assert heard == ["saved"]
+
+
+def test_what_was_wrong_with_a_file_is_told_until_there_is_a_good_one(path: Path) -> None:
+    settings = load(write(path, "popup.font_size = 12"))
+    write(path, "[[[ no TOML at all")
+    assert settings.reload_if_changed()
+    assert len(settings.problems) == 1
+    assert not settings.reload_if_changed()
+    assert len(settings.problems) == 1
+    settings.set("popup.font_size", 14)
+    settings.save()
+    assert settings.problems == []
