@@ -9,6 +9,7 @@ import enum
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -168,7 +169,7 @@ def split_title(entry: CatalogEntry) -> tuple[str, str]:
 
 def split_paths(text: str) -> tuple[str, ...]:
     """The paths of a setting, which the system's own separator divides, as in PATH."""
-    return tuple(part for part in (each.strip() for each in text.split(os.pathsep)) if part)
+    return tuple(part for part in (each.strip() for each in text.split(os.pathsep)) if part and "\0" not in part)
 
 
 def with_path(text: str, path: str) -> str:
@@ -221,7 +222,9 @@ def _expanded(added: Sequence[str]) -> list[Path]:
     """The models that paths mean: one itself, or all of a folder. A path with nothing behind it stays, as a problem."""
     found: list[Path] = []
     for text in added:
-        path = Path(text).expanduser()
+        path = Path(text)
+        with suppress(RuntimeError):  # "~name" of nobody
+            path = path.expanduser()
         if model_kind(path) is None and path.is_dir() and (inside := models_in(path)):
             found += inside
         else:

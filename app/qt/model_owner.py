@@ -157,8 +157,11 @@ class ModelOwner(QObject):
         added, remote = split_paths(self._settings.text("model.paths")), self.remote.address()
 
         def look() -> None:
-            models = with_names_apart(self._list.models(added, remote))
-            self._post_call(lambda: self._on_listed(models))
+            models = self._models  # stays, should the disk hold something that nobody foresaw
+            try:
+                models = with_names_apart(self._list.models(added, remote))
+            finally:
+                self._post_call(lambda: self._on_listed(models))
 
         threading.Thread(target=look, name="model-list", daemon=True).start()
 
@@ -363,10 +366,8 @@ class ModelOwner(QObject):
         if download.state in (DownloadState.DONE, DownloadState.CANCELLED):
             self.downloads.forget(download.model)
             if download.state is DownloadState.DONE:
-                if (
-                    same_model(download.model, self._default_model())
-                    and self._status.model_state is not ModelState.READY
-                ):
+                is_meant = same_model(download.model, self._default_model())
+                if is_meant and self._status.model_state is not ModelState.READY:
                     self._client.load(download.model)
                 self.arrived.emit(self._title_of(download.model) or download.model)
             self.refresh()

@@ -129,6 +129,12 @@ def test_paths_of_the_setting(tmp_path: Path) -> None:
         with_path("", f"a{os.pathsep}b")
 
 
+def test_paths_that_mean_nothing_are_no_accident(models: ModelList) -> None:
+    assert split_paths("bad\0path") == ()
+    (line,) = [model for model in models.models(["~nobody-of-this-name/models"]) if model.origin is Origin.ADDED]
+    assert line.problem
+
+
 def test_one_model_under_two_names(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "m.gguf")
     assert same_model(str(path), str(tmp_path / "x" / ".." / "m.gguf"))

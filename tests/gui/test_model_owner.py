@@ -291,3 +291,18 @@ def test_plain_http_over_a_network_is_refused_until_it_is_allowed(rig: Rig) -> N
     assert rig.client.address is None
     rig.settings.set("remote.allow_http", True)
     rig.qtbot.waitUntil(lambda: rig.client.address is not None)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_look_at_the_disk_that_fails_is_not_the_last_one(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.open("one")
+
+    def fail(*_args: object) -> None:
+        raise MemoryError("something that nobody foresaw")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(rig.owner._list, "models", fail)
+        rig.owner.refresh()
+        rig.qtbot.waitUntil(lambda: not rig.owner._is_listing)
+    assert rig.id("one") in rig.window.rows
+    rig.open("two")
