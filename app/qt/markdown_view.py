@@ -197,7 +197,20 @@ class MarkdownView(QTextBrowser):
                 rect = self._lines_rect(*self._writer.code_lines(index))
                 yield index, rect.adjusted(look.offset(block.containers), -look.code_header, 0, look.code_padding)
 
+    def _leave_room_for_code(self) -> None:
+        """Qt passes over the space above the first block and below the last, where code has its header and its edge."""
+        blocks, look = self._writer.blocks, self._writer.look
+        top = look.code_header if blocks and blocks[0].kind == "code" else 0.0
+        bottom = look.code_padding if blocks and blocks[-1].kind == "code" else 0.0
+        frame = self.document().rootFrame()
+        room = frame.frameFormat()
+        if (room.topMargin(), room.bottomMargin()) != (top, bottom):
+            room.setTopMargin(top)
+            room.setBottomMargin(bottom)
+            frame.setFrameFormat(room)
+
     def _place_headers(self) -> None:
+        self._leave_room_for_code()
         count = 0
         look = self._writer.look
         for count, (index, box) in enumerate(self._code_boxes(), 1):

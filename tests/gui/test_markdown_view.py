@@ -104,3 +104,14 @@ def test_another_palette_writes_the_same_in_other_colours(view: MarkdownView):
     assert dark != light
     assert text == view.toPlainText()
     apply_scheme("system")
+
+
+def test_code_that_comes_first_or_last_has_its_header_and_its_edge(view: MarkdownView):
+    for text in ("```python\nx = 1\n```\n", "```python\nx = 1\n```\n\nEnd.", "Begin.\n\n```python\nx = 1\n```\n"):
+        view.set_markdown(text)
+        QApplication.processEvents()
+        [(_, box)] = view._code_boxes()
+        assert box.top() >= 0
+        assert box.bottom() <= view.height() + 0.5
+    view.set_markdown("Words.")
+    assert view.document().rootFrame().frameFormat().topMargin() == 0
