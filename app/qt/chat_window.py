@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QEvent, Qt, QTimer, QUrl
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, QUrl
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -51,7 +51,7 @@ from app.qt.remote_badge import RemoteBadge
 from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled
 from app.translation import Translator
 
-FIRST_SIZE = (1000, 720)
+FIRST_SIZE = QSize(1000, 720)
 REFRESH_AFTER_MS = 120
 
 
@@ -90,7 +90,7 @@ class ChatWindow(QWidget):
         self._connect()
         self._add_shortcuts()
         self.setStyleSheet(chat_style_sheet(colors_of(QGuiApplication.palette())))
-        self.resize(*FIRST_SIZE)
+        self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize() - QSize(2 * SPACE_L, 4 * SPACE_L)))
         parse("https://example.org")  # its patterns are compiled now, and not while the first answer streams
         self._show_state()
 

@@ -18,6 +18,7 @@ from app.engine_client import ScriptedAnswer
 from app.history import History
 from app.history_file import HistoryError
 from app.qt.chat_session import NEW
+from app.qt.chat_window import FIRST_SIZE
 from app.translation import UserText
 from inference.errors import OutOfMemoryError
 from inference.request import Priority
@@ -468,3 +469,8 @@ def test_an_answer_that_could_not_be_kept_is_kept_with_the_next_question(
         chat.play()
     chat.say("Again")
     assert [role for role, _ in chat.stored] == ["user", "assistant", "user", "assistant"]
+
+
+def test_the_first_window_fits_the_screen(chat: ChatRig):
+    assert chat.window.screen().availableSize().width() < FIRST_SIZE.width()  # of the off-screen platform
+    assert chat.window.screen().availableGeometry().contains(chat.window.rect())
