@@ -220,7 +220,7 @@ def chat(studio: Studio) -> None:
 
 def models(studio: Studio) -> None:
     """Models: one in memory, one that fits, one that is being fetched; the meter has seen the first one come and go."""
-    with studio.window("models.open", "ModelSwitcher", (720, 820)):
+    with studio.window("models.open", "ModelSwitcher", (760, 820)):
         if studio.theme == "light":
             time.sleep(25.0)
             studio.app.ask("command", id="model.unload")
@@ -240,7 +240,7 @@ def refused(studio: Studio) -> None:
     studio.app.ask("command", id="model.unload")
     wait_for(lambda: studio.app.ask("engine")["state"] != "ready", "the memory", 20)
     studio.app.ask("free_bytes", bytes=760 << 20)
-    with studio.window("models.open", "ModelSwitcher", (720, 640)):
+    with studio.window("models.open", "ModelSwitcher", (760, 640)):
         studio.app.ask("plan_again")
         time.sleep(3.0)
         studio.keep("refused", kind="ModelSwitcher")
