@@ -53,6 +53,16 @@ def gateway_settings() -> list[Setting]:
             maximum=65535,
         ),
         Setting(
+            key="gateway.needs_key",
+            kind="flag",
+            default=False,
+            title={"en": "Only with a key", "zh": "必须提供密钥"},
+            help={
+                "en": "Programs must send the key that is set below. Off: every program of this machine may call.",
+                "zh": "其他程序必须提供下面设置的密钥。关闭时，本机所有程序均可调用。",
+            },
+        ),
+        Setting(
             key="gateway.origins",
             kind="text",
             default="",

@@ -50,6 +50,7 @@ class _Wanted:
 
     port: int
     origins: tuple[str, ...]
+    needs_key: bool
 
 
 class GatewaySwitch:
@@ -57,7 +58,8 @@ class GatewaySwitch:
 
     Args:
         open_server: makes a server out of options; raises InferenceError where it cannot.
-        key: what programs must send, "" for nothing; asked on the thread, where it may wait.
+        key: what programs must send where the settings want that, "" where there is none; asked on the thread, where it
+            may wait.
         told: gets every change, on the thread.
     """
 
@@ -83,7 +85,8 @@ class GatewaySwitch:
             if self._thread is not None:
                 self._changes.put(self._turn_off)
             return
-        wanted = _Wanted(settings.integer("gateway.port"), origins_of(settings.text("gateway.origins")))
+        origins = origins_of(settings.text("gateway.origins"))
+        wanted = _Wanted(settings.integer("gateway.port"), origins, settings.flag("gateway.needs_key"))
         self._changes.put(lambda: self._turn_on(wanted))
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="gateway-switch", daemon=True)
@@ -126,10 +129,13 @@ class GatewaySwitch:
         from inference.gateway.server import GatewayPortError
 
         self._stop()
+        key = self._key() if wanted.needs_key else ""
+        if wanted.needs_key and not key:  # rather nobody than everybody
+            text = UserText("There is no key, or the system's keyring does not give it. Set the key of the gateway.")
+            self._told(GatewayState(error=text))
+            return True
         try:
-            self._server = self._open_server(
-                GatewayOptions(port=wanted.port, origins=wanted.origins, api_key=self._key())
-            )
+            self._server = self._open_server(GatewayOptions(port=wanted.port, origins=wanted.origins, api_key=key))
         except GatewayPortError as error:
             text = UserText(
                 "Port {port} cannot be used: {reason}. Another program may have it; choose another port in the "

@@ -17,6 +17,7 @@ from app.gateway_switch import GatewayState, GatewaySwitch
 from app.qt.settings_owner import SettingsOwner
 from app.remote_key import RemoteKeys
 from app.routed_client import RoutedClient
+from app.settings import SettingsFileError
 from app.translation import UserText
 
 
@@ -43,7 +44,7 @@ class GatewayDesk(QObject):
             show_error: gets heading and text, in the user's language.
         """
         super().__init__(owner)
-        self._tr, self._post_call = owner.translator.tr, post_call
+        self._settings, self._tr, self._post_call = owner.settings, owner.translator.tr, post_call
         self._show_address, self._show_error = show_address, show_error
         engine, model = client, default_model
         if isinstance(client, RoutedClient):
@@ -51,9 +52,7 @@ class GatewayDesk(QObject):
         self._keys = RemoteKeys()
         self._dialog: QInputDialog | None = None
         tr = self._tr
-        help_text = tr(
-            "Programs must send it; it lies in the system's keyring. Without one, every program here may call."
-        )
+        help_text = tr("Programs must send it where “Only with a key” is on. It lies in the system's keyring.")
         owner.offer("gateway", tr("Key of the gateway"), help_text, tr("Set…"), self.ask_for_key)
         self._is_closed = False
         self._switch = GatewaySwitch(
@@ -82,16 +81,22 @@ class GatewayDesk(QObject):
     def _set_key(self, key: str) -> None:
         def keep() -> None:  # the keyring may ask its user and wait
             lasts = self._keys.set(KEY_ENTRY, key)
-            self._post_call(lambda: self._on_key_set(lasts))
+            self._post_call(lambda: self._on_key_set(bool(key.strip()), lasts))
 
         threading.Thread(target=keep, name="gateway-key", daemon=True).start()
 
-    def _on_key_set(self, lasts: bool) -> None:
+    def _on_key_set(self, is_there: bool, lasts: bool) -> None:
         if not lasts:
             text = UserText("The system has no keyring that takes it, so the key holds until the app ends.")
             self._show_error(self._tr("The key was not kept"), self._tr(text))
-        if not self._is_closed:
-            self._switch.apply()
+        if self._is_closed:
+            return
+        try:
+            self._settings.set("gateway.needs_key", is_there)
+            self._settings.save()
+        except SettingsFileError as error:
+            self._show_error(self._tr("The settings were not saved"), self._tr(error.text))
+        self._switch.apply()
 
     def _on_state(self, state: GatewayState) -> None:
         if self._is_closed:

@@ -24,8 +24,12 @@
         <translation>服务密钥</translation>
     </message>
     <message>
-        <source>Programs must send it; it lies in the system's keyring. Without one, every program here may call.</source>
-        <translation>其他程序必须提供此密钥；它保存在系统密钥环中。不设密钥时，本机所有程序均可调用。</translation>
+        <source>Programs must send it where “Only with a key” is on. It lies in the system's keyring.</source>
+        <translation>打开“必须提供密钥”后，其他程序必须提供此密钥。它保存在系统密钥环中。</translation>
+    </message>
+    <message>
+        <source>There is no key, or the system's keyring does not give it. Set the key of the gateway.</source>
+        <translation>没有密钥，或系统密钥环未能提供。请设置服务密钥。</translation>
     </message>
     <message>
         <source>Set…</source>

@@ -85,6 +85,7 @@ def test_nothing_is_served_unless_it_is_switched_on(room: Callable[..., Room]) -
 def test_it_follows_the_settings(room: Callable[..., Room], settings: Settings, port: int) -> None:
     settings.set("gateway.port", port)
     settings.set("gateway.origins", "app://obsidian.md, https://notes.example/")
+    settings.set("gateway.needs_key", True)
     made = room(key="k")
     settings.set("gateway.enabled", True)
     assert made.next() == GatewayState(f"127.0.0.1:{port}")
@@ -122,6 +123,19 @@ def test_a_port_that_is_taken_is_named_and_another_one_helps(
         assert f"端口 {taken}" in Translator("zh").tr(state.error)
     settings.set("gateway.port", port)
     assert made.next() == GatewayState(f"127.0.0.1:{port}")
+
+
+def test_where_a_key_is_wanted_and_there_is_none_nobody_is_served(
+    room: Callable[..., Room], settings: Settings, port: int
+) -> None:
+    settings.set("gateway.port", port)
+    settings.set("gateway.needs_key", True)
+    settings.set("gateway.enabled", True)
+    made = room(key="")
+    state = made.next()
+    assert state.error is not None
+    assert "no key" in str(state.error)
+    assert not is_served(port)
 
 
 @pytest.mark.parametrize("text", ["obsidian", "https://a.example/path", "https://", "*", "http://["])
