@@ -365,7 +365,7 @@ def _first_kept(sizes: Sequence[int], points: Iterable[int], room: int) -> int:
 
     Args:
         sizes: tokens of every message.
-        points: indices of the user's messages, the only ones that a request may begin with.
+        points: indices of the user's messages, with which requests begin.
     """
     before = list(accumulate(sizes, initial=0))
     starts: list[int] = []
@@ -377,11 +377,13 @@ def _first_kept(sizes: Sequence[int], points: Iterable[int], room: int) -> int:
             fitting = [start for start in starts if start > first and end - before[start] <= room]
             first = next(iter((*spacious, *fitting)), point)
         starts.append(point)
-    return first
+    # An answer to a text that is too long is what the next question is about.
+    has_room = bool(first) and first == starts[-1] and before[first + 1] - before[first - 1] <= room
+    return first - 1 if has_room else first
 
 
 def _joined(messages: Iterable[ChatMessage]) -> list[Message]:
-    """Messages in turns: without empty answers, and what the user said in between as one, as templates demand it."""
+    """Messages in turns, as templates demand it: without empty answers, the user's first, never two of one role."""
     turns: list[Message] = []
     for message in messages:
         if not message.text:
@@ -390,4 +392,4 @@ def _joined(messages: Iterable[ChatMessage]) -> list[Message]:
             turns[-1] = Message(message.role, f"{turns[-1].content}\n\n{message.text}")
         else:
             turns.append(Message(message.role, message.text))
-    return turns
+    return [Message("user", "…"), *turns] if turns and turns[0].role == "assistant" else turns
