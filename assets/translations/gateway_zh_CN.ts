@@ -21,7 +21,7 @@
     </message>
     <message>
         <source>Key of the gateway</source>
-        <translation>服务密钥</translation>
+        <translation>网关密钥</translation>
     </message>
     <message>
         <source>Programs must send it where “Only with a key” is on. It lies in the system's keyring.</source>
@@ -29,7 +29,7 @@
     </message>
     <message>
         <source>There is no key, or the system's keyring does not give it. Set the key of the gateway.</source>
-        <translation>没有密钥，或系统密钥环未能提供。请设置服务密钥。</translation>
+        <translation>没有密钥，或系统密钥环未能提供。请设置网关密钥。</translation>
     </message>
     <message>
         <source>Set…</source>
