@@ -34,7 +34,7 @@ WALL = 0x5F7183
 MARGIN_PX, TITLE_PX = 20, 26
 EDITOR_SIZE = (700, 130)
 LOCALES = {"en": "en_US.UTF-8", "zh": "zh_CN.UTF-8"}
-CORNER = (SCREEN[0] - 10, SCREEN[1] - 40)
+CORNER = (SCREEN[0] - 10, 10)
 COLORS = 160
 ANSWER_S = 240.0
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "texts.toml").read_text(encoding="utf-8"))
@@ -240,7 +240,7 @@ def refused(studio: Studio) -> None:
     studio.app.ask("command", id="model.unload")
     wait_for(lambda: studio.app.ask("engine")["state"] != "ready", "the memory", 20)
     studio.app.ask("free_bytes", bytes=760 << 20)
-    with studio.window("models.open", "ModelSwitcher", (760, 640)):
+    with studio.window("models.open", "ModelSwitcher", (760, 690)):
         studio.app.ask("plan_again")
         time.sleep(3.0)
         studio.keep("refused", kind="ModelSwitcher")

@@ -1,0 +1,80 @@
+"""The documentation: pictures, links and the two languages agree with what is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAIRS = [("README.md", "README.zh-CN.md"), ("docs/user-guide.md", "docs/user-guide.zh-CN.md")]
+LARGEST_PICTURE_BYTES, LARGEST_TOTAL_BYTES = 120_000, 4_000_000
+
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_SOURCE = re.compile(r"""(?:src|srcset)=["']([^"']+)["']""")
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def targets(page: Path) -> list[str]:
+    text = re.sub(r"`[^`\n]*`", "", prose(page))
+    return [*_LINK.findall(text), *_SOURCE.findall(text)]
+
+
+def headings(page: Path) -> list[str]:
+    return re.findall(r"^#+ .*$", prose(page), re.MULTILINE)
+
+
+def anchor(heading: str) -> str:
+    """As the usual renderers of Markdown make it."""
+    kept = re.sub(r"[^\w\- ]", "", heading.lstrip("#").strip().lower().replace("`", ""))
+    return kept.replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in targets(page):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, fragment = unquote(target).partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{page.name}: {target}"
+        if fragment:
+            assert fragment in [anchor(heading) for heading in headings(file)], f"{page.name}: {target}"
+
+
+def test_every_picture_is_shown_and_small() -> None:
+    shown = {(page.parent / target).resolve() for page in PAGES for target in targets(page) if target.endswith(".png")}
+    there = set(IMAGES.glob("*.png"))
+    assert there == shown
+    sizes = {path.name: path.stat().st_size for path in there}
+    assert not {name: size for name, size in sizes.items() if size > LARGEST_PICTURE_BYTES}
+    assert sum(sizes.values()) < LARGEST_TOTAL_BYTES
+
+
+@pytest.mark.parametrize(("english", "chinese"), PAIRS)
+def test_both_languages_have_the_same_parts(english: str, chinese: str) -> None:
+    levels = [[heading.split(" ")[0] for heading in headings(ROOT / name)] for name in (english, chinese)]
+    assert levels[0] == levels[1]
+    for name, other in ((english, chinese), (chinese, english)):
+        assert Path(other).name in targets(ROOT / name), f"{name} does not point at {other}"
+
+
+@pytest.mark.parametrize(("english", "chinese"), PAIRS)
+def test_both_languages_show_the_same_pictures(english: str, chinese: str) -> None:
+    names = [
+        [Path(target).stem.rpartition("-")[0] for target in targets(ROOT / name) if target.endswith(".png")]
+        for name in (english, chinese)
+    ]
+    assert names[0] == names[1]
+    for name, language in ((english, "en"), (chinese, "zh")):
+        ends = {Path(target).stem.rpartition("-")[2] for target in targets(ROOT / name) if target.endswith(".png")}
+        assert ends == {language}
