@@ -199,7 +199,7 @@ def _weekdays(text: str, language: str) -> Iterator[Quantity]:
 def _months(text: str, language: str) -> Iterator[Quantity]:
     starts = [name[:3] for name in _MONTHS]
     for match in _MONTH.finditer(text):
-        before, after = text[: match.start()], text[match.end() :]
+        before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 2]
         is_dated = bool(regex.search(r"\d(?:st|nd|rd|th)?(?: of)?\s$", before) or regex.match(r"\s?\d", after))
         is_name = bool(match[1]) and match[0].lower() not in ("may", "march")
         said = regex.search(

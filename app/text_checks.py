@@ -42,6 +42,8 @@ _PLACEHOLDER = regex.compile(
 _CODE = regex.compile(r"```[^\n`]*\n(.*?)\n?[ \t]*```|(?<!`)`([^`\n]+)`(?!`)", regex.DOTALL)
 _NAME = regex.compile(r"\b\p{Lu}[\p{L}\p{M}]*[\p{Ll}\p{Lu}](?:[-'’]\p{L}+)*\b")
 _SENTENCE_END = regex.compile(r"(?:^|[.!?:;…。！？：；\n“”\"„«(\[（「•*>#|–—]|\s[-'‘])\s*[\"“„«(\[（「*_']*$")
+# So far back from a name its sentence's beginning is looked for: a whole text may be one line.
+_NEAR_CHARS = 80
 _LATIN_WORD = regex.compile(r"\p{Latin}+")
 _HAN = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
 
@@ -308,14 +310,15 @@ def _names(hidden: tuple[str, str], language: str, diff: WordDiff | None) -> Ite
         return
     words = {word.lower() for word in regex.findall(r"[\p{L}\p{M}]+", answer) + _LATIN_WORD.findall(answer)}
     told: set[str] = set()
+    others, plain = _names_of(answer), source.lower()
     for item in _names_of(source):
         parts = [part.lower() for part in regex.findall(r"[\p{L}\p{M}]{2,}", item.text)]
         if not parts or item.text in told or all(_is_in(part, words) for part in parts):
             continue
         told.add(item.text)
         place = _place_in(item.span, diff)
-        near = next((n.text for n in _names_of(answer) if place and _overlap(n.span, place)), "")
-        yield Loss("names", item.text, near if near.lower() not in source.lower() else "", item.span, place)
+        near = next((n.text for n in others if place and _overlap(n.span, place)), "")
+        yield Loss("names", item.text, near if near.lower() not in plain else "", item.span, place)
 
 
 def _is_in(part: str, words: set[str]) -> bool:
@@ -332,7 +335,9 @@ def _names_of(text: str) -> list[_Item]:
     for line in text.split("\n"):
         if not _is_title(line):
             for match in _NAME.finditer(line):
-                if not _SENTENCE_END.search(line, 0, match.start()) and not _is_calendar(match[0]):
+                if not _SENTENCE_END.search(
+                    line, max(0, match.start() - _NEAR_CHARS), match.start()
+                ) and not _is_calendar(match[0]):
                     found.append(_Item((start + match.start(), start + match.end()), match[0]))
         start += len(line) + 1
     return found

@@ -236,7 +236,7 @@ class AnswerController(QObject):
     def continue_as_chat(self) -> None:
         """Hands text and answer to the chat; the popup has done its work."""
         text = self._popup.result_text()
-        if self._job is not None and text:
+        if self._job is not None and text.strip():
             self.chat_wanted.emit(self._job.action.title(self._translator.language), self._job.selected.text, text)
             self._popup.close()
 

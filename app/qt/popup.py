@@ -309,7 +309,8 @@ class Popup(GrowingWindow):
         self.copy_button.setVisible(has_text or not is_notice)
         self.replace_button.setVisible(has_text or not is_notice)
         self.copy_button.setEnabled(has_text or state is PopupState.STREAMING)
-        self.chat_button.setVisible(not is_running and has_text)
+        # An answer of nothing but white space, or without a to-do, is nothing to go on with.
+        self.chat_button.setVisible(not is_running and has_text and bool(self.result_text().strip()))
         self.footer.setVisible(has_text or not is_notice or self._can_retry)
         self.replace_button.setEnabled(self._can_replace and not is_running and has_text)
 

@@ -433,3 +433,15 @@ def test_the_offer_is_what_was_shown(make_rig: MakeRig, qtbot: QtBot):
     QGuiApplication.clipboard().setText("copied in between")
     rig.popup.notice.button.click()
     assert "shown" in rig.client.submitted[0].messages[-1].content
+
+
+@pytest.mark.parametrize("answer", [" \n", "[]"])
+def test_an_answer_without_words_does_not_go_on_as_a_chat(make_rig: Callable[..., Rig], answer: str):
+    rig = make_rig(ScriptedAnswer(answer))
+    wanted: list[str] = []
+    rig.controller.chat_wanted.connect(lambda _title, _source, text: wanted.append(text))
+    rig.controller.run_text("todos", "It rained.")
+    rig.play()
+    assert not rig.popup.chat_button.isVisible()
+    rig.controller.continue_as_chat()
+    assert wanted == []
