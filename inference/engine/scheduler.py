@@ -16,7 +16,8 @@ ANSWER_RESERVE_TOKENS = 256
 OVERTAKEN_LIMIT = 4
 """So often a request may be overtaken before it counts as one priority higher: nobody waits for ever."""
 DECODE_SHARE = 4
-"""While answers are under way, chunks of prompts are this many times smaller: a long prompt must not stop a stream."""
+"""While answers are under way, chunks of prompts are this many times smaller: a long prompt must not stop a stream,
+unless it is more important than all of them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -112,8 +113,13 @@ class Scheduler:
             # answer may have got several tokens at once.
             if sequence in self.running and self._grow(sequence, len(sequence.token_ids)) and sequence.remaining == 1:
                 chunks.append(Chunk(sequence, sequence.num_computed, 1))
-        budget = max(1, self._prefill_chunk // DECODE_SHARE) if chunks else self._prefill_chunk
-        for sequence in sorted((s for s in self.running if s.remaining > 1), key=lambda s: s.rank):
+        prompts = sorted((s for s in self.running if s.remaining > 1), key=lambda s: s.rank)
+        answers = [chunk.sequence for chunk in chunks]
+        yields = bool(prompts) and any(answer.priority <= prompts[0].priority for answer in answers)
+        budget = max(1, self._prefill_chunk // DECODE_SHARE) if yields else self._prefill_chunk
+        for sequence in prompts:
+            if answers and not yields and sequence.priority > prompts[0].priority:
+                break
             count = min(budget, sequence.remaining)
             if count > 0:
                 chunks.append(Chunk(sequence, sequence.num_computed, count))

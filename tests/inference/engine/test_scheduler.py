@@ -89,6 +89,17 @@ def test_answers_go_on_while_a_prompt_is_read_and_the_chunks_are_smaller_then() 
     assert bench.step() == {"a": 1, "b": 1}
 
 
+def test_a_prompt_that_is_more_important_than_all_answers_is_read_at_full_size() -> None:
+    bench = Bench(prefill_chunk=100)
+    bench.add("a", prompt=20, priority=API, answer=50)
+    bench.step()
+    bench.add("b", prompt=90, priority=API)
+    bench.add("hotkey", prompt=150, priority=ACTION, answer=2)
+    assert bench.step() == {"a": 1, "hotkey": 100}
+    assert bench.step() == {"a": 1, "hotkey": 50}
+    assert bench.step() == {"a": 1, "hotkey": 1, "b": 100 // DECODE_SHARE}
+
+
 def test_one_step_reads_several_prompts() -> None:
     bench = Bench(prefill_chunk=100)
     for name in "abc":
