@@ -60,7 +60,8 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
         server = open_gateway(engine, options, default_model, lambda: given | models_here())
         engine.load(default_model())
         shown = f"[{host}]" if ":" in host else host
-        notes.write(f"deskinfer: serving {default_model()} at http://{shown}:{server.port}/v1; Ctrl+C ends it\n")
+        name = Path(default_model()).name
+        notes.write(f"deskinfer: serving {name} at http://{shown}:{server.port}/v1; Ctrl+C ends it\n")
         notes.flush()
         server.run()
     finally:
