@@ -4,7 +4,7 @@ Usage: python -m tests.pictures.make_pictures [--language en|zh] [--scene NAME .
 
 Every picture is NAME-LANGUAGE.png, those in dark colours NAME-dark-LANGUAGE.png. The models must be on this machine
 (deskinfer models pull); nothing is fetched from a network: downloads come from slow_hub.py and never arrive.
-Needs Xvfb, openbox, trayer, xdotool and ImageMagick.
+Needs what the end-to-end tests need: Xvfb, openbox, trayer, xdotool.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from inference.errors import ModelNotFoundError
 from inference.formats.model_store import ModelStore
 from tests.e2e.conftest import Editor, PipedProgram
 from tests.pictures.slow_hub import SlowHub, slow_hub
+from tests.pictures.small_picture import take_picture
 from tests.x_display import XDisplay, wait_for, x_display
 
 ROOT = Path(__file__).parent.parent.parent
@@ -35,7 +36,6 @@ MARGIN_PX, TITLE_PX = 20, 26
 EDITOR_SIZE = (700, 130)
 LOCALES = {"en": "en_US.UTF-8", "zh": "zh_CN.UTF-8"}
 CORNER = (SCREEN[0] - 10, 10)
-COLORS = 160
 ANSWER_S = 240.0
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "texts.toml").read_text(encoding="utf-8"))
 DARK = {"popup", "chat", "models", "settings"}
@@ -77,7 +77,6 @@ class Studio:
     def __init__(self, display: XDisplay, app: PicturedApp, language: str, out: Path, hub: SlowHub) -> None:
         self.display, self.app, self.language, self.out, self.hub = display, app, language, out, hub
         self.texts = TEXTS[language]
-        self.folder = app.log.parent
         self.theme = "light"
         self.chatted = False
         self.editor: Editor | None = None
@@ -86,14 +85,10 @@ class Studio:
         """Takes a picture of a part of the screen, or of a window without its frame."""
         time.sleep(0.35)  # the last frame is painted
         x, y, width, height = rect or self.place_of(kind)
-        dark = "-dark" if self.theme == "dark" else ""
-        path = self.out / f"{name}{dark}-{self.language}.png"
-        whole = self.folder / "screen.png"
-        self.display.run("import", "-silent", "-window", "root", str(whole))
-        crop = ["-crop", f"{width}x{height}+{x}+{y}", "+repage"]
-        edge = ["-bordercolor", "#3a3f46" if dark else "#c3c9d1", "-border", "1"] if border else []
-        less = ["-dither", "None", "-colors", str(COLORS), "-define", "png:compression-level=9", "-strip"]
-        self.display.run("convert", str(whole), *crop, *edge, *less, f"PNG8:{path}")
+        is_dark = self.theme == "dark"
+        path = self.out / f"{name}{'-dark' if is_dark else ''}-{self.language}.png"
+        edge = ("#3a3f46" if is_dark else "#c3c9d1") if border else ""
+        take_picture(self.display, (x, y, width, height), edge, path)
         sys.stdout.write(f"{path.name}: {path.stat().st_size // 1000} kB\n")
         sys.stdout.flush()
 
