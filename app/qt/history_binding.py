@@ -54,7 +54,11 @@ class HistoryBinding(QObject):
         self._try(lambda: self.history.add_result(action_id, source_text, answer, model))
 
     def ask_to_clear(self, parent: QWidget | None = None) -> None:
-        """Asks whether everything is to go, and removes it."""
+        """Asks whether everything is to go, and removes it; a question that is open comes to the front."""
+        if self._box is not None:
+            self._box.raise_()
+            self._box.activateWindow()
+            return
         tr = self._translator.tr
         box = QMessageBox(parent)
         box.setObjectName("page")
@@ -68,9 +72,14 @@ class HistoryBinding(QObject):
         box.setDefaultButton(keep)
         box.setEscapeButton(keep)
         clear.clicked.connect(lambda: self._try(self.history.clear))
-        box.finished.connect(box.deleteLater)
+        box.finished.connect(self._end_question)
         self._box = box
         box.open()
+
+    def _end_question(self) -> None:
+        if self._box is not None:
+            self._box.deleteLater()
+        self._box = None
 
     def close(self) -> None:
         """Closes the file."""

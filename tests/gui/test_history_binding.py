@@ -82,6 +82,9 @@ def test_clearing_asks_first(made: Binding) -> None:
     made.binding.ask_to_clear()
     assert made.binding._box is not None
     assert made.binding._box.defaultButton().text() == "Keep it"
+    asked = made.binding._box
+    made.binding.ask_to_clear()
+    assert made.binding._box is asked
     made.press("Keep it")
     assert len(made.history.results()) == 1
     made.binding.ask_to_clear()
