@@ -52,6 +52,9 @@ class Prompt:
     join: str = ""
 
 
+_LONG_CHARS = 1500
+
+
 @dataclass(frozen=True, slots=True)
 class FramedAction:
     """An action whose languages are settled: those of a whole text hold for each of its parts.
@@ -84,7 +87,9 @@ class FramedAction:
             return _fill(template, {"text": text.strip("\r\n"), "target_language": self.language})
 
         messages = [Message("system", filled(self.prompt.system))] if self.prompt.system else []
-        for example in (*self.prompt.examples, *earlier):
+        # Behind short examples the 1.5B summed up the examples as well; the pattern holds the form without them.
+        is_long = bool(self.pattern) and len(text) > _LONG_CHARS
+        for example in (*(() if is_long else self.prompt.examples), *earlier):
             if example.target in ("", self.target):
                 turn = Message("user", filled(self.prompt.user, example.text))
                 answer = example_answer(example.text, example.answer) if asks_todos else example.answer

@@ -54,11 +54,19 @@ class TodoStream:
         self._sentences = sentences(text)
         self._next = 0
         self._rest = ""
+        self._told: set[tuple[str, str, str]] = set()
 
     def push(self, text: str) -> list[Todo]:
         """Takes more of the answer; the to-dos that it has completed."""
         self._rest += text
         return list(self._objects()) if "}" in text else []
+
+    def _is_new(self, todo: Todo) -> bool:
+        """False where a sentence's task comes again, as it may where the model names it under the next one too."""
+        told = (todo.task.casefold(), todo.owner.casefold(), todo.source)
+        is_new = not todo.source or told not in self._told
+        self._told.add(told)
+        return is_new
 
     def _objects(self) -> Iterator[Todo]:
         decoder = json.JSONDecoder(strict=False)
@@ -73,7 +81,9 @@ class TodoStream:
                 source = self._source(found.get("sentence"))
                 # A small model may say the same more than once.
                 for todo in merge([list(_todos(listed if isinstance(listed, list) else [], source))]):
-                    yield replace(todo, source=self._better_source(todo))
+                    found_todo = replace(todo, source=self._better_source(todo))
+                    if self._is_new(found_todo):
+                        yield found_todo
             else:
                 yield from _todos([found], found.get("source"))
 

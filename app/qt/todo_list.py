@@ -205,6 +205,7 @@ class _RowDelegate(QStyledItemDelegate):
             layout.draw(painter, QPointF(place.left(), place.top() + height))
         if is_current and self._view.hasFocus():
             painter.setPen(colors.accent)
+            painter.setBrush(Qt.BrushStyle.NoBrush)  # the box's is still set
             painter.drawRect(rect.adjusted(0, 0, -1, -1))
         painter.restore()
 

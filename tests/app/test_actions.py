@@ -400,3 +400,13 @@ def test_a_summary_is_held_to_three_points() -> None:
 def test_a_part_prompt_without_the_text_is_named() -> None:
     with pytest.raises(ActionFormatError, match=r"prompt\.en\.part has no \{text\}"):
         parse_action('[prompt.en]\nuser = "{text}"\npart = "Go on."', "own")
+
+
+def test_a_long_text_has_no_examples_before_it_where_a_pattern_holds_the_form(tmp_path: Path) -> None:
+    summarize, translate = registry(tmp_path).get("summarize"), registry(tmp_path).get("translate")
+    short, long = "The lift is broken. ", "The lift is broken. " * 100
+    assert len(summarize.request(short, ENGLISH_FIRST).messages) > 2
+    request = summarize.request(long, ENGLISH_FIRST)
+    assert [message.role for message in request.messages] == ["system", "user"]
+    assert request.grammar is not None
+    assert len(translate.request(long, ENGLISH_FIRST).messages) > 2

@@ -166,3 +166,9 @@ def test_the_same_todo_keeps_its_name_in_calendars() -> None:
 
 def test_sentences_are_pieces_of_the_text() -> None:
     assert sentences(TEXT) == ["It rained.", BOB.source, WANG.source]
+
+
+def test_a_task_that_is_named_under_the_next_sentence_too_comes_once() -> None:
+    text = "Please call Mr Li about the invoice. The meeting is moved."
+    twice = {1: [{"task": "Call Mr Li"}], 2: [{"task": "Call Mr Li", "due": "about the invoice"}]}
+    assert [todo.task for todo in parse_todos(todo_answer(text, twice), text)] == ["Call Mr Li"]
