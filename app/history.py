@@ -187,10 +187,7 @@ class History:
                 "SELECT id, role, text, created_ms, details FROM messages WHERE conversation_id = ? ORDER BY id",
                 (conversation_id,),
             ).fetchall()
-        return [
-            StoredMessage(id_, role, text, created_ms / 1000, json.loads(details))
-            for id_, role, text, created_ms, details in rows
-        ]
+        return [StoredMessage.of_row(row) for row in rows]
 
     def truncate_from(self, message_id: int) -> None:
         """Removes a message and all after it, for regenerate and edit-and-resend. An unknown id is ignored."""
@@ -213,19 +210,21 @@ class History:
             )
         return _row_id(cursor)
 
+    def result(self, result_id: int) -> ActionResult | None:
+        """One result, None where there is no such one (any more)."""
+        with self._read() as connection:
+            row = connection.execute(f"SELECT {_RESULT} FROM results WHERE id = ?", (result_id,)).fetchone()
+        return ActionResult.of_row(row) if row else None
+
     def results(self, query: str = "", limit: int = 100, offset: int = 0) -> list[ActionResult]:
         """Results of actions, newest first; with a query those that have all its words in source or answer."""
         words = contains(query, "source_text || char(10) || answer", index="result_index")
         with self._read() as connection:
             rows = connection.execute(
-                "SELECT id, action_id, source_text, answer, model, created_ms, details FROM results"
-                f" WHERE {words.sql} ORDER BY id DESC LIMIT ? OFFSET ?",
+                f"SELECT {_RESULT} FROM results WHERE {words.sql} ORDER BY id DESC LIMIT ? OFFSET ?",
                 (*words.values, limit, offset),
             ).fetchall()
-        return [
-            ActionResult(id_, action_id, source_text, answer, model, created_ms / 1000, json.loads(details))
-            for id_, action_id, source_text, answer, model, created_ms, details in rows
-        ]
+        return [ActionResult.of_row(row) for row in rows]
 
     def delete_result(self, result_id: int) -> None:
         """Removes a result, from the disk as well; `tidy` and `close` do the rest."""
@@ -385,6 +384,7 @@ class History:
 
 _ALL = -1
 _CONVERSATION = "id, title, system, sampling, model, created_ms, updated_ms"
+_RESULT = "id, action_id, source_text, answer, model, created_ms, details"
 _NOT_THERE = UserText("This conversation is no longer in the history. Begin a new one.")
 
 

@@ -53,6 +53,12 @@ class StoredMessage:
     created_s: float
     details: Mapping[str, Detail] = field(default_factory=dict)
 
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...]) -> StoredMessage:
+        """Out of the database: all columns in their order."""
+        id_, role, text, created_ms, details = row
+        return cls(id_, role, text, created_ms / 1000, json.loads(details))
+
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
@@ -65,6 +71,12 @@ class ActionResult:
     model: str
     created_s: float
     details: Mapping[str, Detail] = field(default_factory=dict)
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...]) -> ActionResult:
+        """Out of the database: all columns in their order."""
+        id_, action_id, source_text, answer, model, created_ms, details = row
+        return cls(id_, action_id, source_text, answer, model, created_ms / 1000, json.loads(details))
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class Application(QObject):
         )
         self.popup.header.remote_badge.follow(self._bridge, self._client.reading().model)
         self.chat = windows.ChatDesk(
-            self._client, self._bridge, self.history, self.clipboard, self._translator, self._activate
+            self._client, self._bridge, self.history, self.clipboard, self._translator, self._actions, self._activate
         )
         self.hotkeys = windows.hotkeys_of(session, self._bridge, self._bind_hotkeys)
         windows.AfterAnswer(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from app.actions import ActionRegistry, UnknownActionError
 from app.engine_client import EngineClient
 from app.qt.bridge import Bridge
 from app.qt.clipboard import QtClipboard
@@ -44,16 +45,18 @@ class ChatDesk(QObject):
         history: HistoryBinding,
         clipboard: QtClipboard,
         translator: Translator,
+        actions: ActionRegistry,
         activate: Callable[[QWidget], None],
     ) -> None:
         """Notes what the window will need.
 
         Args:
+            actions: name the answers that the history keeps.
             activate: asks the window manager to give a window the keyboard.
         """
         super().__init__()
         self._client, self._bridge, self._history = client, bridge, history.history
-        self._clipboard, self._translator, self._activate = clipboard, translator, activate
+        self._clipboard, self._translator, self._actions, self._activate = clipboard, translator, actions, activate
         self._window: ChatWindow | None = None
 
     @property
@@ -69,6 +72,7 @@ class ChatDesk(QObject):
                 history=self._history,
                 clipboard=self._clipboard,
                 translator=self._translator,
+                title_of=self._title_of,
             )
             self._window.session.busy_changed.connect(lambda is_busy: self.busy_changed.emit(is_busy, "chat"))
             pass_over_what_is_there()
@@ -83,6 +87,13 @@ class ChatDesk(QObject):
         """Goes on with an action's answer as a new conversation."""
         self.window.continue_answer(title, source_text, answer)
         self._activate(self.window)
+
+    def _title_of(self, action_id: str) -> str:
+        """The name of an action; the id of one that is no longer there."""
+        try:
+            return self._actions.get(action_id).title(self._translator.language)
+        except UnknownActionError:
+            return action_id
 
     def close(self) -> None:
         """Keeps what has arrived and hides the window."""

@@ -1,7 +1,8 @@
-"""What a conversation's menu asks for before it acts: where to export, whether to delete."""
+"""What the side list's menus ask for before they act: where to export, whether to delete."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -68,19 +69,31 @@ class ConversationDialogs(QObject):
 
     def ask_to_delete(self, conversation_id: int) -> None:
         """Asks whether a conversation is to go."""
-        tr = self._tr
         conversation = self._history.conversation(conversation_id)
-        if conversation is None:
-            return
+        if conversation is not None:
+            self._ask_to_delete(conversation.title, lambda: self.delete_confirmed.emit(conversation_id))
+
+    def ask_to_delete_answer(self, result_id: int, title: str) -> None:
+        """Asks whether an action's answer is to go, and removes it."""
+        self._ask_to_delete(title, lambda: self._delete_answer(result_id))
+
+    def _delete_answer(self, result_id: int) -> None:
+        try:
+            self._history.delete_result(result_id)
+        except HistoryError as error:
+            self.problem.emit(self._tr(error.text))
+
+    def _ask_to_delete(self, title: str, delete_it: Callable[[], None]) -> None:
+        tr = self._tr
         box = QMessageBox(self._window)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle("DeskInfer")
-        box.setText(tr("Delete “{title}”?", title=conversation.title))
+        box.setText(tr("Delete “{title}”?", title=title))
         box.setInformativeText(tr("It cannot be brought back."))
         delete = box.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
         keep = box.addButton(tr("Keep it"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(keep)
         box.setEscapeButton(keep)
-        delete.clicked.connect(lambda: self.delete_confirmed.emit(conversation_id))
+        delete.clicked.connect(delete_it)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.open()

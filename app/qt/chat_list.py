@@ -1,17 +1,17 @@
-"""The conversations at the side of the chat: searched, chosen, renamed, exported, deleted."""
+"""The side of the chat: conversations, searched, chosen, renamed, exported, deleted; below them answers of actions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QListWidget,
     QListWidgetItem,
     QMenu,
     QPushButton,
@@ -22,35 +22,21 @@ from PySide6.QtWidgets import (
 from app.history import History
 from app.history_entry import Conversation
 from app.history_file import HistoryError
+from app.qt.chat_answers import AnswerList
 from app.qt.chat_button import IconButton
+from app.qt.chat_titles import EDITING, ID_ROLE, TitleList
 from app.qt.theme import SPACE_M, SPACE_S
 from app.translation import Translator
 
 PAGE = 60
 SEARCH_AFTER_MS = 180
-ID_ROLE = Qt.ItemDataRole.UserRole
-
-
-class _Titles(QListWidget):
-    """Delete asks for deletion, Enter for opening."""
-
-    delete_wanted = Signal()
-    open_wanted = Signal()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Delete):
-            self.delete_wanted.emit()
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.state() is not _EDITING:
-            self.open_wanted.emit()
-        else:
-            super().keyPressEvent(event)
-
-
-_EDITING = QAbstractItemView.State.EditingState
 
 
 class ConversationList(QWidget):
-    """Lists conversations, last changed first.
+    """Lists conversations, last changed first, and answers of actions.
+
+    Attributes:
+        answers: the answers, found by the same search.
 
     Signals:
         new_requested: an empty conversation is wanted.
@@ -66,8 +52,16 @@ class ConversationList(QWidget):
     delete_requested = Signal(int)
     problem = Signal(str)
 
-    def __init__(self, history: History, translator: Translator, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        history: History,
+        translator: Translator,
+        title_of: Callable[[str], str],
+        parent: QWidget | None = None,
+    ) -> None:
+        """Lists what there is; `title_of` names an action in the user's language."""
         super().__init__(parent)
+        self.answers = AnswerList(history, translator, title_of)
         self._history, self._translator = history, translator
         self._shown = 0
         self.setProperty("role", "side")
@@ -85,17 +79,13 @@ class ConversationList(QWidget):
         self.new_button.clicked.connect(self.new_requested)
         self.hide_button = IconButton("sidebar", tr("Show or hide the conversations"), "Ctrl+B")
         self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Search conversations"))
-        self.search.setAccessibleName(tr("Search conversations"))
+        self.search.setPlaceholderText(tr("Search"))
+        self.search.setToolTip(tr("Search conversations and answers"))
+        self.search.setAccessibleName(tr("Search conversations and answers"))
         self.search.setClearButtonEnabled(True)
-        self.titles = _Titles()
-        self.titles.setProperty("role", "pages")
+        self.titles = TitleList()
         self.titles.setAccessibleName(tr("Conversations"))
-        self.titles.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.titles.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.titles.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
-        self.titles.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.titles.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.titles.customContextMenuRequested.connect(self._on_menu)
         self.titles.itemClicked.connect(self._on_chosen)
         self.titles.open_wanted.connect(lambda: self._on_chosen(self.titles.currentItem()))
@@ -115,15 +105,19 @@ class ConversationList(QWidget):
         layout.addLayout(row)
         layout.addWidget(self.search)
         layout.addWidget(self.empty)
-        layout.addWidget(self.titles, 1)
+        # Few conversations leave their room to the answers.
+        layout.addWidget(self.titles, 3)
+        layout.addWidget(self.answers, 2)
+        layout.addStretch()
 
     # --- what is listed -----------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Reads the history again; the chosen conversation stays chosen."""
-        if self.titles.state() is _EDITING:
+        if self.titles.state() is EDITING:
             self._timer.start()
             return
+        self.answers.refresh(self.search.text())
         self._fill(max(PAGE, self.titles.count()), 0)
 
     def _fill(self, limit: int, offset: int) -> None:
@@ -138,11 +132,12 @@ class ConversationList(QWidget):
         for conversation in found:
             self.titles.addItem(self._item(conversation))
         self.titles.blockSignals(False)
-        self.select(self._shown)
+        self.titles.fit()
+        self.select(self._shown, self.answers.shown)
         tr = self._translator.tr
         is_search = bool(self.search.text().strip())
         self.empty.setText(tr("Nothing was found.") if is_search else tr("Your conversations will be listed here."))
-        self.empty.setVisible(self.titles.count() == 0)
+        self.empty.setVisible(self.titles.count() == 0 and self.answers.is_empty)
         self.titles.setVisible(self.titles.count() > 0)
 
     def _item(self, conversation: Conversation) -> QListWidgetItem:
@@ -157,9 +152,10 @@ class ConversationList(QWidget):
         if value >= self.titles.verticalScrollBar().maximum() > 0 and self.titles.count() >= PAGE:
             self._fill(PAGE, self.titles.count())
 
-    def select(self, conversation_id: int) -> None:
-        """Marks the conversation that is shown."""
+    def select(self, conversation_id: int, result_id: int | None = None) -> None:
+        """Marks the conversation, or the answer, that is shown."""
         self._shown = conversation_id
+        self.answers.select(result_id)
         for row in range(self.titles.count()):
             if self.titles.item(row).data(ID_ROLE) == conversation_id:
                 self.titles.setCurrentRow(row)

@@ -25,6 +25,7 @@ from app.conversation import (
 )
 from app.engine_client import EngineClient
 from app.history import History
+from app.history_entry import ActionResult
 from app.history_file import HistoryError
 from app.qt.answer_text import load_progress, prefill_progress
 from app.qt.bridge import Bridge
@@ -55,6 +56,7 @@ class ChatSession(QObject):
 
     Attributes:
         shown: id of the conversation that is shown, NEW before its first message.
+        answer: the action's answer that is shown as the beginning of a conversation, until something is said to it.
 
     Signals:
         changed: the state that is shown is another one.
@@ -81,6 +83,7 @@ class ChatSession(QObject):
         super().__init__(parent)
         self._client, self._bridge, self._history, self._translator = client, bridge, history, translator
         self.shown = NEW
+        self.answer: ActionResult | None = None
         self._states: dict[int, ConversationState] = {NEW: _new_state()}
         # The conversation of each request that runs.
         self._running: dict[str, int] = {}
@@ -119,15 +122,29 @@ class ChatSession(QObject):
         except HistoryError as error:
             self._tell(error.text)
 
-    def _show(self, conversation_id: int, state: ConversationState) -> None:
+    def open_answer(self, result_id: int) -> None:
+        """Shows what an action made of a text. Only what is said to it makes a conversation of it in the history."""
+        try:
+            result = self._history.result(result_id)
+        except HistoryError as error:
+            self._tell(error.text)
+            return
+        if result is not None:
+            said = Continued(result.source_text, result.answer)
+            self._show(NEW, _new_state().apply(said), result)
+            self._count()
+
+    def _show(self, conversation_id: int, state: ConversationState, answer: ActionResult | None = None) -> None:
         running = set(self._running.values())
         self._states = {id_: each for id_, each in self._states.items() if id_ in running}
         self._states[conversation_id] = state
-        self.shown = conversation_id
+        self.shown, self.answer = conversation_id, answer
         self.changed.emit()
 
     def forget_missing(self) -> None:
-        """Leaves a conversation that has gone out of the history, as when it was cleared."""
+        """Leaves a conversation or an answer that has gone out of the history, as when it was cleared."""
+        if self.answer is not None and self._history.result(self.answer.id) != self.answer:
+            self.begin()
         gone = [id_ for id_ in self._states if id_ != NEW and self._history.conversation(id_) is None]
         for conversation_id in gone:
             self._cancel(conversation_id, keeps=False)
@@ -166,6 +183,9 @@ class ChatSession(QObject):
         """Asks for another answer in the place of the last one, or for one where there is none."""
         last = self.state.messages[-1]
         state = self.state.apply(Regenerated())
+        if self.shown == NEW:  # nothing of it is in the history yet
+            self._try(lambda: self._keep_question(state))
+            return
         if last.role == "assistant" and last.message_id is not None:
             try:
                 self._history.truncate_from(last.message_id)
@@ -216,7 +236,7 @@ class ChatSession(QObject):
         conversation_id, state = self._kept(self.shown, state, title_of(state.messages[-2].text), replaces)
         self._states.pop(NEW, None)
         self._states[conversation_id] = state
-        self.shown = conversation_id
+        self.shown, self.answer = conversation_id, None
         self.listed.emit()
         self._ask(conversation_id)
 

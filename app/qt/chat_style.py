@@ -38,6 +38,7 @@ def chat_style_sheet(colors: Colors) -> str:
     QPushButton[role="card"] {{ text-align: left; padding: {SPACE_M}px; border-color: {c["hairline"]}; }}
     QPushButton[role="card"]:focus {{ border-color: {c["accent"]}; }}
     QAbstractSpinBox QLineEdit {{ border: none; padding: 0; min-height: 0; background: transparent; }}
+    QListWidget[role="pages"]::item:focus {{ border-color: {c["accent"]}; }}
     QToolButton::menu-indicator {{ image: none; }}
     QMenu {{ color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; padding: 4px; }}
     QMenu::item {{ padding: 5px 18px; border-radius: 4px; }}

@@ -6,6 +6,7 @@ goes on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, QUrl
@@ -20,17 +21,11 @@ from PySide6.QtGui import (
     QKeySequence,
     QShortcut,
 )
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.engine_client import EngineClient
 from app.history import History
+from app.history_entry import ActionResult
 from app.history_file import HistoryError
 from app.markdown import parse
 from app.qt.bridge import Bridge
@@ -70,16 +65,19 @@ class ChatWindow(QWidget):
         history: History,
         clipboard: QtClipboard,
         translator: Translator,
+        title_of: Callable[[str], str],
     ) -> None:
+        """Shows an empty conversation; `title_of` names an action in the user's language."""
         super().__init__()
         self._client, self._bridge, self._history, self._clipboard = client, bridge, history, clipboard
-        self._translator, self._tr = translator, translator.tr
+        self._translator, self._tr, self._title_of = translator, translator.tr, title_of
         self.session = ChatSession(client, bridge, history, translator, self)
         self._drafts: dict[int, str] = {}
         # The question that is being changed, and what stood in the composer before.
         self._editing: int | None = None
         self._set_aside = ""
         self._last_shown: int | None = None
+        self._last_answer: ActionResult | None = None
         self._was_answering = False
         self.setObjectName("chat")
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
@@ -98,7 +96,7 @@ class ChatWindow(QWidget):
 
     def _build(self) -> None:
         tr = self._tr
-        self.side = ConversationList(self._history, self._translator)
+        self.side = ConversationList(self._history, self._translator, self._title_of)
         self.options = OptionsPanel(CHAT_SAMPLING, self._translator)
         self.transcript = Transcript(self._translator)
         self.welcome = Welcome(self._translator)
@@ -161,10 +159,12 @@ class ChatWindow(QWidget):
         self._refresh_timer.timeout.connect(self._refresh)
         self.side.new_requested.connect(self.begin)
         self.side.chosen.connect(self.open_conversation)
+        self.side.answers.chosen.connect(self.open_answer)
+        self.side.answers.delete_requested.connect(self.dialogs.ask_to_delete_answer)
         self.side.export_requested.connect(self.dialogs.ask_to_export)
         self.side.delete_requested.connect(self.dialogs.ask_to_delete)
         self.dialogs.delete_confirmed.connect(self.session.delete)
-        for part in (self.side, self.dialogs):
+        for part in (self.side, self.side.answers, self.dialogs):
             part.problem.connect(self.composer.show_problem)
         for button in (self.side.hide_button, self.side_button):
             button.clicked.connect(self.panels.toggle_side)
@@ -173,7 +173,8 @@ class ChatWindow(QWidget):
         self.more_button.clicked.connect(self._on_more)
         self.options.closed.connect(self._toggle_options)
         self.options.changed.connect(self.session.configure)
-        self.transcript.copy_requested.connect(self._clipboard.put)
+        for texts in (self.transcript, self.side.answers):
+            texts.copy_requested.connect(self._clipboard.put)
         self.transcript.edit_requested.connect(self._on_edit)
         self.transcript.retry_requested.connect(self._on_retry)
         self.transcript.link_clicked.connect(_open_link)
@@ -219,15 +220,19 @@ class ChatWindow(QWidget):
 
     def begin(self) -> None:
         """Shows an empty conversation."""
-        self._leave_conversation()
-        self.session.begin()
-        self.panels.show_main()
-        self.composer.edit.setFocus()
+        self._turn_to(self.session.begin)
 
     def open_conversation(self, conversation_id: int) -> None:
         """Shows a conversation of the history."""
+        self._turn_to(lambda: self.session.open(conversation_id))
+
+    def open_answer(self, result_id: int) -> None:
+        """Shows an action's answer of the history."""
+        self._turn_to(lambda: self.session.open_answer(result_id))
+
+    def _turn_to(self, show: Callable[[], None]) -> None:
         self._leave_conversation()
-        self.session.open(conversation_id)
+        show()
         self.panels.show_main()
         self.composer.edit.setFocus()
 
@@ -238,8 +243,8 @@ class ChatWindow(QWidget):
             self._end_editing()
 
     def _show_state(self) -> None:
-        state, shown = self.session.state, self.session.shown
-        is_other = shown != self._last_shown or not state.messages
+        state, shown, answer = self.session.state, self.session.shown, self.session.answer
+        is_other = (shown, answer) != (self._last_shown, self._last_answer) or not state.messages
         if is_other:
             self._show_other(self._last_shown, shown)
         self.stack.setCurrentWidget(self.transcript if state.messages else self.welcome)
@@ -251,14 +256,14 @@ class ChatWindow(QWidget):
         self._show_fit()
 
     def _show_other(self, before: int | None, shown: int) -> None:
+        if self._editing is not None:  # of a conversation or an answer that was deleted meanwhile
+            self._end_editing()
         if before is not None and before != shown:
-            if self._editing is not None:  # of a conversation that was deleted meanwhile
-                self._end_editing()
             self._drafts[before] = self.composer.text()
             self.composer.set_text(self._drafts.pop(shown, ""))
-        self._last_shown = shown
+        self._last_shown, self._last_answer = shown, self.session.answer
         self.options.show_options(self.session.state.system, self.session.state.sampling)
-        self.side.select(shown)
+        self.side.select(shown, self._last_answer.id if self._last_answer else None)
         self._show_title()
 
     def _show_title(self) -> None:
@@ -268,7 +273,9 @@ class ChatWindow(QWidget):
                 conversation = self._history.conversation(self.session.shown)
         except HistoryError as error:
             self.composer.show_problem(self._tr(error.text))
-        title = conversation.title if conversation is not None else self._tr("New chat")
+        answer = self.session.answer
+        new = self._title_of(answer.action_id) if answer is not None else self._tr("New chat")
+        title = conversation.title if conversation is not None else new
         self.title.set_full_text(title)
         self.setWindowTitle(title)
         self.more_button.setEnabled(conversation is not None)

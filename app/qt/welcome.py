@@ -84,6 +84,8 @@ class LanguageStep(QWidget):
                 )
             )
         )
+        kept = tr("Texts and answers are kept on this computer; Settings › Privacy switches that off.")
+        layout.addWidget(text_label(kept, "muted"))
         layout.addSpacing(SPACE_M)
         layout.addWidget(text_label(tr("Your system speaks {language}.", language=found), "muted"))
         for row in rows:

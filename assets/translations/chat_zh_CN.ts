@@ -100,8 +100,8 @@
         <translation>新对话</translation>
     </message>
     <message>
-        <source>Search conversations</source>
-        <translation>搜索对话</translation>
+        <source>Search conversations and answers</source>
+        <translation>搜索对话和回答</translation>
     </message>
     <message>
         <source>Conversations</source>
@@ -109,7 +109,7 @@
     </message>
     <message>
         <source>Nothing was found.</source>
-        <translation>没有找到匹配的对话。</translation>
+        <translation>没有找到匹配的内容。</translation>
     </message>
     <message>
         <source>Your conversations will be listed here.</source>
@@ -306,6 +306,18 @@
     <message>
         <source>Top-k</source>
         <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Search to find older ones.</source>
+        <translation>更早的回答可通过搜索找到。</translation>
+    </message>
+    <message>
+        <source>Continue as chat</source>
+        <translation>继续对话</translation>
     </message>
 </context>
 </TS>

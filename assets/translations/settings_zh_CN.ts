@@ -324,6 +324,10 @@
         <translation>在任何程序中选中文字并按下快捷键，本机上的语言模型就会总结、翻译或改写它。任何内容都不会离开本机。</translation>
     </message>
     <message>
+        <source>Texts and answers are kept on this computer; Settings › Privacy switches that off.</source>
+        <translation>文字和回答保存在本机；可在“设置 › 隐私”中关闭。</translation>
+    </message>
+    <message>
         <source>Your system speaks {language}.</source>
         <translation>您的系统语言是{language}。</translation>
     </message>

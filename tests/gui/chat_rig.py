@@ -36,6 +36,7 @@ class ChatRig:
             history=self.history,
             clipboard=self.clipboard,
             translator=Translator(language),
+            title_of=str.capitalize,
         )
         qtbot.addWidget(self.window)
         self.window.show()

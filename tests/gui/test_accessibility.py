@@ -55,6 +55,7 @@ def _rewritten(running: RunningApp) -> QWidget:
 
 
 def _chat(running: RunningApp) -> QWidget:
+    running.app.history.add_answer("summarize", "A text.", "Yes", "fake")
     running.app.chat.open()
     running.app.chat.continue_answer("Summary", "A text.", "# Yes\n\n```python\nprint(1)\n```\n")
     return running.app.chat.window

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from app.actions import ActionRegistry
 from app.engine_client import FakeClient, ScriptedAnswer
 from app.qt.bridge import Bridge
 from app.qt.chat_desk import ChatDesk
@@ -31,7 +32,9 @@ class DeskRig:
         self.activated: list[QWidget] = []
         self.busy: list[tuple[bool, str]] = []
         self.history = HistoryBinding(settings, translator, lambda _title, _text: None)
-        self.desk = ChatDesk(self.client, self.bridge, self.history, self.clipboard, translator, self.activated.append)
+        self.desk = ChatDesk(
+            self.client, self.bridge, self.history, self.clipboard, translator, ActionRegistry(), self.activated.append
+        )
         self.desk.busy_changed.connect(lambda is_busy, who: self.busy.append((is_busy, who)))
 
     def play(self, qtbot: QtBot) -> None:
@@ -49,6 +52,15 @@ def rig(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     rig.client.close()
     rig.clipboard.close()
     rig.history.close()
+
+
+def test_answers_have_the_names_of_their_actions(rig: DeskRig, qtbot: QtBot):
+    rig.history.add_answer("summarize", "A text.", "Short.", "fake")
+    rig.history.add_answer("gone", "A text.", "Short.", "fake")  # of an action that was removed meanwhile
+    qtbot.addWidget(rig.desk.window)
+    titles = rig.desk.window.side.answers.titles
+    shown = [titles.item(row).text().split("\n")[1].split(" · ")[0] for row in range(titles.count())]
+    assert shown == ["gone", "Summarize"]
 
 
 def test_the_window_is_made_once_and_brought_to_the_front(rig: DeskRig, qtbot: QtBot):
