@@ -13,7 +13,6 @@ from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, scaled
 from app.setting_pages import Group, Page
 from app.translation import Translator
 
-
 # Lines that are longer are hard to follow from a title to its control.
 WIDEST_EM = 60
 
