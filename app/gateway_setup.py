@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from app.engine_client import EngineClient
     from inference.gateway.options import GatewayOptions
     from inference.gateway.server import GatewayServer
+    from inference.request import ModelEvent
 
 KEY_VARIABLE = "DESKINFER_API_KEY"
 
@@ -58,6 +59,13 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
         # A path that the user names at the start can be loaded again, under the name of its file.
         given = {Path(model).name: model} if model else {}
         server = open_gateway(engine, options, default_model, lambda: given | models_here())
+
+        def tell_failure(event: ModelEvent) -> None:
+            if event.error is not None:
+                notes.write(f"deskinfer: no request can be answered until this is mended: {event.error}\n")
+                notes.flush()
+
+        engine.listen(tell_failure)
         engine.load(default_model())
         shown = f"[{host}]" if ":" in host else host
         name = Path(default_model()).name
