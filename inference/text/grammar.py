@@ -4,6 +4,7 @@ expressions, and Lark's notation.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import OrderedDict
@@ -19,6 +20,7 @@ from inference.request import Grammar
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
+_KEPT_VOCABULARIES = 2
 _KEPT = 16
 """Compiled grammars that are remembered; a program that asks often asks with the same few."""
 _STRING_TOKENS = r'[^"\\\x00-\x1F\x7F]{1,30}'
@@ -94,8 +96,8 @@ class GrammarState:
 class GrammarCompiler:
     """Compiles grammars for one model. For one thread.
 
-    The first grammar takes some tenths of a second, in which the vocabulary is prepared; others take about a
-    millisecond.
+    The first grammar takes some tenths of a second, in which the vocabulary is prepared, unless it was for an earlier
+    model; others take about a millisecond.
 
     Args:
         vocab_size: logits of a token.
@@ -135,18 +137,32 @@ class GrammarCompiler:
 
     def _prepare(self) -> LLTokenizer:
         if self._prepared is None:
-            from llguidance import LLTokenizer, TokenizerWrapper
-
             vocabulary = _Vocabulary(self._tokenizer, self._vocab_size, self._end_token_ids)
             self._barred = np.array([not text for text in vocabulary.tokens], np.bool_)
             self._barred[self._end_token_ids] = True
-            self._prepared = LLTokenizer(
-                TokenizerWrapper(vocabulary),
-                n_vocab=self._vocab_size,
-                eos_token=self._end_token_ids,
-                slices=[_STRING_TOKENS],
-            )
+            self._prepared = _prepared(vocabulary, self._end_token_ids)
         return self._prepared
+
+
+_vocabularies: OrderedDict[tuple[bytes, tuple[int, ...]], tuple[_Vocabulary, LLTokenizer]] = OrderedDict()
+"""Prepared vocabularies, which outlive their models: preparing one holds the interpreter for 0.1 to 0.3 s, in which the
+windows stand still, and a model that is loaded again, as after idle hours, brings the same one."""
+
+
+def _prepared(vocabulary: _Vocabulary, end_token_ids: Sequence[int]) -> LLTokenizer:
+    from llguidance import LLTokenizer, TokenizerWrapper
+
+    key = (vocabulary.digest(), tuple(end_token_ids))
+    known = _vocabularies.pop(key, None)
+    if known is None:
+        size, ends = len(vocabulary.tokens), list(end_token_ids)
+        wrapper = TokenizerWrapper(vocabulary)
+        known = vocabulary, LLTokenizer(wrapper, n_vocab=size, eos_token=ends, slices=[_STRING_TOKENS])
+    known[0].take_over(vocabulary)
+    _vocabularies[key] = known
+    if len(_vocabularies) > _KEPT_VOCABULARIES:
+        _vocabularies.popitem(last=False)
+    return known[1]
 
 
 class _Vocabulary:
@@ -161,6 +177,17 @@ class _Vocabulary:
         # It needs one special token at least; this name cannot be written in a grammar.
         self.tokens[self.eos_token_id] = b"<\0>"
         self.special_token_ids = [self.eos_token_id]
+
+    def digest(self) -> bytes:
+        """Of all tokens."""
+        found = hashlib.sha256()
+        for text in self.tokens:
+            found.update(len(text).to_bytes(4, "little") + text)
+        return found.digest()
+
+    def take_over(self, other: _Vocabulary) -> None:
+        """Texts are tokenized by the other one's tokenizer from now on: its own goes with its model."""
+        self._tokenizer = other._tokenizer
 
     def __call__(self, text: str | bytes) -> list[int]:
         return self._tokenizer.encode_text(text if isinstance(text, str) else text.decode("utf-8", "replace"))

@@ -147,3 +147,22 @@ def test_a_kind_or_an_empty_text_is_refused_before_anything_else() -> None:
         Grammar("gbnf", "x")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match="white space"):
         Grammar("regex", " ")
+
+
+def test_a_model_that_comes_again_finds_its_vocabulary_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    import llguidance
+
+    from inference.text import grammar
+
+    made = []
+    real = llguidance.LLTokenizer
+    monkeypatch.setattr(llguidance, "LLTokenizer", lambda *args, **named: made.append(1) or real(*args, **named))
+    monkeypatch.setattr(grammar, "_vocabularies", type(grammar._vocabularies)())
+    words = Grammar("regex", "(yes|no)")
+    for _ in range(3):
+        assert allowed(GrammarCompiler(Bytes(), 270).start(words)) == [b"n", b"y"]
+    assert len(made) == 1
+    GrammarCompiler(Bytes(), 265).start(words)
+    GrammarCompiler(Bytes(), 266).start(words)
+    assert len(made) == 3
+    assert len(grammar._vocabularies) == 2
