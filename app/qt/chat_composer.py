@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPlainTe
 
 from app.qt.chat_button import IconButton
 from app.qt.chat_file import ChatFile, ChatFileError, read_chat_file, split_files, with_files
-from app.qt.theme import SPACE_M, SPACE_S, SPACE_XS, scaled
+from app.qt.theme import SPACE_M, SPACE_S, SPACE_XS, scaled, set_styled
 from app.translation import Translator
 
 MOST_LINES = 9
@@ -238,10 +238,7 @@ class Composer(QFrame):
         self.tokens.setText(text)
         self.tokens.setToolTip(tip)
         role = "danger" if is_too_long else "muted"
-        if self.tokens.property("role") != role:
-            self.tokens.setProperty("role", role)
-            self.tokens.style().unpolish(self.tokens)
-            self.tokens.style().polish(self.tokens)
+        set_styled(self.tokens, "role", role)
 
     def show_problem(self, text: str) -> None:
         """An error, until the next one or until "" clears it."""
@@ -311,9 +308,7 @@ class Composer(QFrame):
         self._count_timer.start()
 
     def _on_focus(self, has_focus: bool) -> None:
-        self.setProperty("focused", "true" if has_focus else "false")
-        self.style().unpolish(self)
-        self.style().polish(self)
+        set_styled(self, "focused", "true" if has_focus else "false")
 
     def _on_enter(self) -> None:
         if not self._is_answering and self.text().strip():

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QVBoxLayout, QW
 from app.conversation import ChatMessage
 from app.qt.chat_button import IconButton
 from app.qt.chat_message import AnswerView, MessageView, QuestionView
-from app.qt.theme import SPACE_L, SPACE_M
+from app.qt.theme import SPACE_L, SPACE_M, set_styled
 from app.translation import Translator
 from inference.errors import InferenceError
 
@@ -203,12 +203,7 @@ class Transcript(QScrollArea):
             QTimer.singleShot(0, self, self._show_earlier_if_near)
 
     def _on_range_changed(self, low: int, high: int) -> None:
-        bar = self.verticalScrollBar()
-        is_idle = "true" if low == high else "false"
-        if bar.property("idle") != is_idle:
-            bar.setProperty("idle", is_idle)
-            bar.style().unpolish(bar)
-            bar.style().polish(bar)
+        set_styled(self.verticalScrollBar(), "idle", "true" if low == high else "false")
         if self._is_following:
             self._move(high)
         self._update_end_button()

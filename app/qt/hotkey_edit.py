@@ -9,6 +9,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.desktop import Hotkey, Modifier
+from app.qt.theme import set_styled
 from app.translation import Translator
 
 _MODIFIERS = (
@@ -138,9 +139,7 @@ class HotkeyEdit(QPushButton):
             self.setText(f"{modifiers}…" if modifiers else self._tr("Press the keys…"))
         else:
             self.setText(self._hotkey or self._tr("none"))
-        self.setProperty("recording", self._is_recording)
-        self.style().unpolish(self)
-        self.style().polish(self)
+        set_styled(self, "recording", self._is_recording)
 
     def event(self, event: QEvent) -> bool:
         """While keys are waited for, every one of them is ours: Tab, and what the window has as a shortcut."""

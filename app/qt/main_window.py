@@ -29,7 +29,7 @@ from app.qt.hotkey_binding import HotkeyState, HotkeyStatus
 from app.qt.icons import app_icon, svg_icon, tray_icon
 from app.qt.memory_feed import MemoryFeed
 from app.qt.status import Status
-from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, style_sheet
+from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, set_styled, style_sheet
 from app.qt.vram_meter import VramMeter
 from app.translation import Translator
 from inference.request import ModelState
@@ -263,9 +263,7 @@ class MainWindow(QWidget):
 
     def show_message(self, text: str, is_error: bool = True) -> None:
         """Shows a message until the next one, or until "" clears it."""
-        self.message.setProperty("role", "danger" if is_error else "")
-        self.message.style().unpolish(self.message)
-        self.message.style().polish(self.message)
+        set_styled(self.message, "role", "danger" if is_error else "")
         self.message.setText(f"⚠ {text}" if text and is_error else text)
         self.message.setVisible(bool(text))
 

@@ -25,7 +25,7 @@ from app.model_download import Download, DownloadState
 from app.model_list import ListedModel, Origin
 from app.qt.error_text import error_notice
 from app.qt.model_text import advice_line, cure_line, download_line, facts_line, fit_line, licence_note
-from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, scaled
+from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, scaled, set_styled
 from app.remote_address import is_this_machine, remote_parts
 from app.translation import Translator
 from inference.engine.memory_plan import LEAST_CONTEXT_TOKENS
@@ -94,13 +94,6 @@ def _label(role: str = "", wraps: bool = True) -> QLabel:
     if role:
         label.setProperty("role", role)
     return label
-
-
-def _set_role(widget: QWidget, role: str) -> None:
-    if (widget.property("role") or "") != role:
-        widget.setProperty("role", role)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
 
 
 class ModelRow(QFrame):
@@ -209,7 +202,7 @@ class ModelRow(QFrame):
             text, role = advice_line(state.model, state.total_ram_bytes, self._translator), "muted"
             if text and state.model.min_ram_bytes > state.total_ram_bytes:
                 text, role = f"✗ {text}", "danger"
-        _set_role(self.fit, role)
+        set_styled(self.fit, "role", role)
         self._set(self.fit, text)
         self._set(self.cure, cure)
 
@@ -260,7 +253,7 @@ class ModelRow(QFrame):
             self._name(self.primary, primary[0], state)
             self.primary.setEnabled(can_use)
             leads = primary[1] is RowAction.DOWNLOAD and state.is_in_use
-            _set_role(self.primary, "primary" if leads else "")
+            set_styled(self.primary, "role", "primary" if leads else "")
         if secondary is not None:
             self._secondary_action = secondary[1]
             self._name(self.secondary, secondary[0], state)

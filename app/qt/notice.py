@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.qt.theme import SPACE_M, SPACE_S, scaled
+from app.qt.theme import SPACE_M, SPACE_S, scaled, set_styled
 
 PREVIEW_CHARS = 200
 
@@ -89,9 +89,7 @@ class NoticePanel(QWidget):
         """Replaces what is shown."""
         self.shown = notice
         self._heading.setText(("⚠ " if notice.is_error else "") + notice.heading)
-        self._heading.setProperty("role", "danger" if notice.is_error else "")
-        self._heading.style().unpolish(self._heading)
-        self._heading.style().polish(self._heading)
+        set_styled(self._heading, "role", "danger" if notice.is_error else "")
         self._text.setText(notice.text)
         self._text.setVisible(bool(notice.text))
         self._quote.setText(notice.quote)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from app.qt.remote_badge import warning_colors
 from app.qt.settings_controls import Switch
-from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, style_sheet
+from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, set_styled, style_sheet
 from app.remote_address import RemoteAddress, RemoteAddressError, remote_address
 from app.remote_client import RemoteClient
 from app.remote_error import RemoteError
@@ -242,9 +242,7 @@ class RemoteDialog(QDialog):
             self.key.setText(key)
 
     def _tell(self, text: str, is_error: bool = False) -> None:
-        self.result_line.setProperty("role", "danger" if is_error else "muted")
-        self.result_line.style().unpolish(self.result_line)
-        self.result_line.style().polish(self.result_line)
+        set_styled(self.result_line, "role", "danger" if is_error else "muted")
         self.result_line.setText(text)
         self.result_line.setVisible(bool(text))
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVB
 
 from app.qt.icons import svg_icon
 from app.qt.settings_controls import Control, ModelChoice, control_for, value_text
-from app.qt.theme import SPACE_L, SPACE_S, SPACE_XS, colors_of, scaled
+from app.qt.theme import SPACE_L, SPACE_S, SPACE_XS, colors_of, scaled, set_styled
 from app.settings import Setting, Value
 from app.translation import Translator
 
@@ -101,9 +101,7 @@ class Row(QWidget):
         """Says how things stand, below the help."""
         self.status.setText(text)
         self.status.setVisible(bool(text))
-        self.status.setProperty("role", role)
-        self.status.style().unpolish(self.status)
-        self.status.style().polish(self.status)
+        set_styled(self.status, "role", role)
 
 
 def _keeps_its_width(control: QWidget) -> bool:
@@ -175,7 +173,4 @@ class SettingRow(Row):
 
     def _mark_refused(self, text: str) -> None:
         self.show_error(text)
-        target = self.control.target()
-        target.setProperty("invalid", bool(text))
-        target.style().unpolish(target)
-        target.style().polish(target)
+        set_styled(self.control.target(), "invalid", bool(text))

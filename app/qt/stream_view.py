@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
-from app.qt.theme import LINE_HEIGHT_EM, blend, colors_of
+from app.qt.theme import LINE_HEIGHT_EM, blend, colors_of, set_styled
 
 # Within this distance of the end the view counts as being at the end.
 SLACK_PX = 6
@@ -189,12 +189,7 @@ class StreamView(QTextEdit):
             self._is_following = value >= self.verticalScrollBar().maximum() - SLACK_PX
 
     def _on_range_changed(self, low: int, high: int) -> None:
-        bar = self.verticalScrollBar()
-        is_idle = "true" if low == high else "false"
-        if bar.property("idle") != is_idle:
-            bar.setProperty("idle", is_idle)
-            bar.style().unpolish(bar)
-            bar.style().polish(bar)
+        set_styled(self.verticalScrollBar(), "idle", "true" if low == high else "false")
         self._follow()
 
     def _follow(self) -> None:

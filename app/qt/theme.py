@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.paths import assets_dir
 
@@ -262,3 +262,11 @@ def style_sheet(colors: Colors) -> str:
     QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
     QToolTip {{ color: {c["text"]}; background: {c["page"]}; border: 1px solid {c["border"]}; padding: 3px; }}
     """
+
+
+def set_styled(widget: QWidget, name: str, value: str | bool) -> None:
+    """Sets a property that the style sheet goes by, and has the widget painted by it."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)

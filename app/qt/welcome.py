@@ -32,7 +32,7 @@ from app.qt.hotkey_binding import HotkeyState, HotkeyStatus
 from app.qt.icons import app_icon
 from app.qt.model_text import download_line
 from app.qt.settings_row import SettingRow, text_label
-from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, style_sheet
+from app.qt.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, set_styled, style_sheet
 from app.translation import Translator
 
 DEFAULT_SIZE = QSize(600, 470)
@@ -161,9 +161,7 @@ class ModelStep(QWidget):
         """Says something below the model."""
         self.state.setText(text)
         self.state.setVisible(bool(text))
-        self.state.setProperty("role", role)
-        self.state.style().unpolish(self.state)
-        self.state.style().polish(self.state)
+        set_styled(self.state, "role", role)
 
     def _model(self) -> OfferedModel:
         return self._models[max(0, self.box.currentIndex())]
