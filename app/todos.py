@@ -63,7 +63,7 @@ class TodoStream:
 
     def _is_new(self, todo: Todo) -> bool:
         """False where a sentence's task comes again, as it may where the model names it under the next one too."""
-        told = (todo.task.casefold(), todo.owner.casefold(), todo.source)
+        told = (_key(todo.task), todo.owner.casefold(), todo.source)
         is_new = not todo.source or told not in self._told
         self._told.add(told)
         return is_new

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections import deque
 from collections.abc import Callable
 
 from inference.engine.options import EngineOptions
+from inference.engine.unforeseen import log_error
 from inference.errors import InferenceError
 from inference.request import ModelPlan
 
 PlanListener = Callable[[ModelPlan | InferenceError], None]
 Planner = Callable[[str, EngineOptions, int, str], ModelPlan]
-
-log = logging.getLogger(__name__)
 
 
 def plan_by_loader(name: str, options: EngineOptions, freed_bytes: int, freed_device: str) -> ModelPlan:
@@ -59,7 +57,7 @@ class PlanQueue:
         except InferenceError as error:
             return question.listener, error
         except Exception as error:  # noqa: BLE001 - a part of the worker's loop: a question harms no request
-            log.error("A plan met %s.", type(error).__name__)
+            log_error("A plan", error)
             return question.listener, InferenceError(
                 f"What {question.model} would take cannot be told ({type(error).__name__}: {error})."
                 " Check its files, or load it: the load says more."
