@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import queue
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -19,23 +17,6 @@ from inference.errors import InferenceError, InvalidRequestError, ModelNotFoundE
 from inference.request import ModelEvent, ModelPlan, ModelState
 
 Answers = queue.SimpleQueue[ModelPlan | InferenceError]
-
-
-@pytest.fixture(scope="module")
-def tiny(save_tiny_model: Callable[..., Path]) -> str:
-    return str(save_tiny_model("qwen2"))
-
-
-@pytest.fixture
-def options(tmp_path: Path) -> EngineOptions:
-    return EngineOptions(backend="torch", threads=1, lock_dir=tmp_path, prefill_chunk=64)
-
-
-@pytest.fixture
-def worker(options: EngineOptions, tiny: str) -> Iterator[Worker]:
-    worker = Worker(options, tiny)
-    yield worker
-    worker.close()
 
 
 def plan_of(worker: Worker, model: str, context_tokens: int | None = None) -> ModelPlan | InferenceError:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -77,23 +77,6 @@ class Answer:
 
 def ask(text: str, max_new_tokens: int = 12) -> GenerationRequest:
     return GenerationRequest((Message("user", text),), SamplingParams(max_new_tokens=max_new_tokens))
-
-
-@pytest.fixture(scope="module")
-def tiny(save_tiny_model: Callable[..., Path]) -> str:
-    return str(save_tiny_model("qwen2"))
-
-
-@pytest.fixture
-def options(tmp_path: Path) -> EngineOptions:
-    return EngineOptions(backend="torch", threads=1, lock_dir=tmp_path, prefill_chunk=64)
-
-
-@pytest.fixture
-def worker(options: EngineOptions, tiny: str) -> Iterator[Worker]:
-    worker = Worker(options, tiny)
-    yield worker
-    worker.close()
 
 
 def test_the_first_request_loads_the_default_model(worker: Worker, tiny: str) -> None:
