@@ -36,7 +36,6 @@ CHUNK = 128
 """Tokens of a step; logits of all of them are in memory at once."""
 
 
-
 @runtime_checkable
 class DeviceBackend(Protocol):
     """A backend whose arrays are not NumPy's: its steps are prepared, and their results read."""
