@@ -378,8 +378,8 @@ def _first_kept(sizes: Sequence[int], points: Iterable[int], room: int) -> int:
             first = next(iter((*spacious, *fitting)), point)
         starts.append(point)
     # An answer to a text that is too long is what the next question is about.
-    has_room = bool(first) and first == starts[-1] and before[first + 1] - before[first - 1] <= room
-    return first - 1 if has_room else first
+    has_answer = first > 0 and first == starts[-1] and sizes[first - 1] > 0
+    return first - 1 if has_answer and before[first + 1] - before[first - 1] <= room else first
 
 
 def _joined(messages: Iterable[ChatMessage]) -> list[Message]:

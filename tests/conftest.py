@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.nvml_stub.library import NvmlStub
@@ -32,6 +33,12 @@ LASTING_THREADS = {
     "asyncio_0": "pool thread of the event loop that a library keeps",
 }
 THREAD_GRACE_S = 3.0
+
+# The same examples in every run, so that a run fails for what was changed and not for what was drawn.
+# `--hypothesis-profile=search` draws others each time.
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("search", derandomize=False, print_blob=True)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True)

@@ -388,3 +388,9 @@ def test_the_answer_to_a_text_that_is_too_long_is_what_the_next_question_is_abou
     assert state.left_out == 1
     assert sent(state) == [("user", "…"), ("assistant", "b" * 100), ("user", "c")]
     assert state.fit().prompt_tokens == TEMPLATE_TOKENS + 108 + MESSAGE_TOKENS + 1
+
+
+def test_an_empty_answer_to_a_text_that_is_too_long_is_left_out_with_it() -> None:
+    state = chat("a" * 5000, "", context_tokens=1000).apply(Sent("c", "r")).apply(Counted(("c",), (1,), 1000))
+    assert state.left_out == 2
+    assert sent(state) == [("user", "c")]
