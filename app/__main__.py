@@ -20,23 +20,23 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app import engine_setup
-from app.actions import ActionRegistry
-from app.autostart import AutostartError, open_autostart, repair
-from app.content_free_log import ContentFreeFormatter
-from app.desktop_entry import APP_ID
-from app.diagnostics import EVENT_LOG
+from app.actions.registry import ActionRegistry
+from app.desktop.autostart import AutostartError, open_autostart, repair
+from app.desktop.desktop_entry import APP_ID
+from app.diagnostics.bundle import EVENT_LOG
+from app.diagnostics.content_free_log import ContentFreeFormatter
 from app.engine_client import EngineClient
-from app.instance import AlreadyRunningError, InstanceError, InstanceServer, Message, send_to_running
+from app.instance.instance import AlreadyRunningError, InstanceError, InstanceServer, Message, send_to_running
 from app.paths import log_dir, settings_file
 from app.platform.session import open_session
 from app.qt import excepthook
 from app.qt.application import Application
 from app.qt.bridge import Bridge
-from app.qt.icons import app_icon
 from app.qt.instance_commands import InstanceCommands
+from app.qt.look.icons import app_icon
 from app.qt.shutdown import SignalWatch, end_hard_after
-from app.setting_registry import setting_registry
-from app.settings import Settings
+from app.settings.registry import setting_registry
+from app.settings.settings import Settings
 from app.translation import Translator
 
 _log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.bench.command import bench
-from app.models_cli import models_app
-from app.quantize_cli import quantize
-from app.terminal_errors import UsageError, errors_on_terminal
+from app.terminal.errors import UsageError, errors_on_terminal
+from app.terminal.models import models_app
+from app.terminal.quantize import quantize
 
 if TYPE_CHECKING:
     from app.engine_setup import EngineChoice
@@ -83,7 +83,7 @@ def top(
 
 
 def _send_to_app(command: dict[str, object]) -> None:
-    from app.instance import send_to_running
+    from app.instance.instance import send_to_running
 
     reply = send_to_running(command)
     if reply is None:
@@ -113,7 +113,7 @@ def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption =
     if sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         from app.__main__ import main as start_windows
         from app.engine_setup import build_engine
-        from app.instance import is_running
+        from app.instance.instance import is_running
 
         if (model or choice) and is_running():
             message = "The app runs already, with an engine of its own. Quit it first to start it with another one."
@@ -122,7 +122,7 @@ def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption =
         raise typer.Exit(start_windows([], partial(build_engine, model=model, choice=choice), choice))
     with errors_on_terminal():
         from app.engine_setup import open_worker
-        from app.terminal_demo import run_demo
+        from app.terminal.demo import run_demo
 
         typer.echo("There is no display here, so no tray icon and no hotkeys. This is what they would do:\n", err=True)
         worker = open_worker(model) if choice is None else open_worker(model, choice)
@@ -158,9 +158,9 @@ def ask(
 ) -> None:
     """Ask the model, or run an action on a text of any length. The answer streams to standard output."""
     with errors_on_terminal():
-        from app.ask import answer, answer_action, build_request, chosen_engine, find_action, read_text
-        from app.ask_channel import tell_where
         from app.engine_setup import tell_problems
+        from app.instance.ask_channel import tell_where
+        from app.terminal.ask import answer, answer_action, build_request, chosen_engine, find_action, read_text
 
         chosen = {
             "temperature": temperature,
@@ -193,7 +193,7 @@ def serve(
 ) -> None:
     """Serve the model to other programs, as OpenAI's API. DESKINFER_API_KEY sets the key that they must send."""
     with errors_on_terminal():
-        from app.gateway_setup import serve as serve_here
+        from app.gateway.setup import serve as serve_here
 
         serve_here(host, port, model, _engine_choice(backend, vram), sys.stderr)
 
@@ -202,7 +202,7 @@ def serve(
 def doctor() -> None:
     """Tell what this machine can do and what is wrong, in one page for a bug report."""
     with errors_on_terminal():
-        from app.doctor import page
+        from app.diagnostics.doctor import page
 
         typer.echo(page())
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal
 
-from app.history_entry import Conversation, Detail, StoredMessage
+from app.history.entry import Conversation, Detail, StoredMessage
 from inference.errors import InferenceError
 from inference.request import (
     DoneEvent,

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from app.actions import ActionRegistry
+from app.actions.registry import ActionRegistry
 from app.byte_size import byte_size
 from app.language import Languages
 from app.paths import settings_file
-from app.setting_registry import setting_registry
-from app.settings import Settings
+from app.settings.registry import setting_registry
+from app.settings.settings import Settings
 from app.translation import system_locale
 
 if TYPE_CHECKING:
     from app.engine_client import EngineClient
-    from app.remote_address import RemoteAddress
-    from app.remote_client import RemoteClient
-    from app.routed_client import RoutedClient
+    from app.remote.address import RemoteAddress
+    from app.remote.client import RemoteClient
+    from app.remote.routed_client import RoutedClient
     from inference.engine.options import EngineOptions
     from inference.engine.worker import Worker
 
@@ -116,11 +116,11 @@ def with_server(
     Returns:
         The engine, and what tells which model is meant.
     """
-    from app.remote_address import REMOTE_PREFIX, RemoteAddressError
-    from app.remote_client import RemoteClient
-    from app.remote_key import RemoteKeys
-    from app.remote_settings import address_of
-    from app.routed_client import RoutedClient
+    from app.remote.address import REMOTE_PREFIX, RemoteAddressError
+    from app.remote.client import RemoteClient
+    from app.remote.key import RemoteKeys
+    from app.remote.routed_client import RoutedClient
+    from app.settings.remote_settings import address_of
 
     keys = RemoteKeys()
     remote = RemoteClient(keys.get)
@@ -137,8 +137,8 @@ def with_server(
 
 def open_remote(address: RemoteAddress) -> RemoteClient:
     """A server as an engine for the terminal; its key is the environment's or the keyring's. The caller closes it."""
-    from app.remote_client import RemoteClient
-    from app.remote_key import RemoteKeys
+    from app.remote.client import RemoteClient
+    from app.remote.key import RemoteKeys
 
     keys = RemoteKeys()
     client = RemoteClient(lambda url: os.environ.get(SERVER_KEY_VARIABLE, "") or keys.get(url))

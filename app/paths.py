@@ -39,7 +39,7 @@ def welcomed_file() -> Path:
 
 
 def runtime_dir() -> Path:
-    """The lock and the socket of the running app; its owner makes it private (see app/instance.py). Not created here.
+    """The lock and the socket of the running app; its owner makes it private (app/instance). Not created here.
 
     Without a login session it lies in the temporary directory, under a name of this user's own.
     """

@@ -23,9 +23,9 @@ MAX_FUNCTION_LINES = 50
 # "file" or "file::function" -> the reason why it may be longer.
 LONGER: dict[str, str] = {
     "tests/inference/formats/test_model_store.py": "one store, and every way in which a download can break",
-    "app/setting_registry.py::_model_settings": "a list of data",
-    "app/remote_settings.py::remote_settings": "a list of data",
-    "app/qt/theme.py::style_sheet": "one style sheet",
+    "app/settings/registry.py::_model_settings": "a list of data",
+    "app/settings/remote_settings.py::remote_settings": "a list of data",
+    "app/qt/look/theme.py::style_sheet": "one style sheet",
 }
 
 # Files that may catch Exception -> why.
@@ -34,7 +34,7 @@ BROAD_HANDLERS = {
     "app/qt/bridge.py": "the excepthook of the windows",
     "inference/engine/plan_queue.py": "a part of the worker loop: a question about a model must not harm a request",
     "inference/engine/count_queue.py": "a part of the worker loop: counting a text must not harm a request",
-    "app/remote_client.py": "the loop of the remote engine's thread, which must not end for the other requests",
+    "app/remote/client.py": "the loop of the remote engine's thread, which must not end for the other requests",
     "inference/gateway/fence.py": "the gateway's outermost handler: whatever a request meets, the server goes on",
     "inference/text/text_encoder.py": "the tokenizers library raises nothing narrower; becomes a ModelFormatError",
 }

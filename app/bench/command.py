@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.terminal_errors import UsageError, errors_on_terminal
+from app.terminal.errors import UsageError, errors_on_terminal
 
 if TYPE_CHECKING:
     from app.bench.peers import Peer

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from app.bench.figures import DECODE_TOK_S, NAMES, PREFILL_TOK_S, Figures
 from app.bench.protocol import PREFILL, Case, Plan
-from app.terminal_errors import UsageError
+from app.terminal.errors import UsageError
 
 Progress = Callable[[str], None]
 _TIMEOUT_S = 3600.0

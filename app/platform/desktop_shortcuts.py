@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.desktop import Hotkey
-from app.hotkeys import HotkeyFormatError, parse
+from app.desktop.hotkeys import HotkeyFormatError, parse
+from app.desktop.protocols import Hotkey
 
 _GSETTINGS_LIMIT_S = 2.0
 _GNOME_SCHEMAS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.desktop import Hotkey, HotkeyError, Modifier, Window
+from app.desktop.protocols import Hotkey, HotkeyError, Modifier, Window
 from app.translation import UserText
 
 

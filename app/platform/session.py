@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from app.desktop import DesktopSession
+from app.desktop.protocols import DesktopSession
 from app.platform.headless import RefusingGrabber, UnknownDesktop
 from app.platform.wayland import open_wayland
 from app.translation import UserText

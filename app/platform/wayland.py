@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.desktop import DesktopSession
-from app.desktop_entry import APP_ID, install_entry
+from app.desktop.desktop_entry import APP_ID, install_entry
+from app.desktop.protocols import DesktopSession
 from app.platform.headless import RefusingGrabber, UnknownDesktop
 from app.platform.wayland_portal import PortalShortcuts
 from app.translation import UserText

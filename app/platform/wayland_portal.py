@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from app.desktop import Hotkey, Modifier, PortalAnswer, Shortcut
+from app.desktop.protocols import Hotkey, Modifier, PortalAnswer, Shortcut
 from app.translation import UserText
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class _PortalError(Exception):
 
 
 class PortalShortcuts:
-    """`app.desktop.ShortcutPortal` on the session's D-Bus."""
+    """`app.desktop.protocols.ShortcutPortal` on the session's D-Bus."""
 
     def __init__(self, app_id: str, install_entry: Callable[[], None], bus: str = "SESSION") -> None:
         """Connects to nothing yet.

@@ -6,7 +6,7 @@ import ctypes
 import logging
 from collections.abc import Sequence
 
-from app.desktop import DesktopSession, Modifier, Window
+from app.desktop.protocols import DesktopSession, Modifier, Window
 from app.platform import windows_calls as win
 from app.platform.terminals import WINDOWS_TERMINAL_CLASSES, WINDOWS_TERMINAL_PROGRAMS
 from app.platform.windows_calls import WindowsCalls

@@ -26,7 +26,7 @@ PROCESS_QUERY_LIMITED_INFORMATION = 0x1000
 
 VK_SHIFT, VK_CONTROL, VK_MENU, VK_LWIN, VK_RWIN, VK_INSERT = 0x10, 0x11, 0x12, 0x5B, 0x5C, 0x2D
 
-# Key names of app.hotkeys to virtual keys (winuser.h); letters and digits are their ASCII codes, F1 is 0x70.
+# Key names of app.desktop.hotkeys to virtual keys (winuser.h); letters and digits are their ASCII codes, F1 is 0x70.
 _NAMED_KEYS = {
     "BACKSPACE": 0x08,
     "TAB": 0x09,

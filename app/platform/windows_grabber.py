@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from app.desktop import Hotkey, HotkeyError, HotkeyTakenError, Modifier
+from app.desktop.protocols import Hotkey, HotkeyError, HotkeyTakenError, Modifier
 from app.platform import windows_calls as win
 from app.platform.windows_calls import WindowsCalls
 from app.translation import UserText

@@ -11,7 +11,7 @@ import xcffib.res
 import xcffib.xproto
 import xcffib.xtest
 
-from app.desktop import Modifier, Window
+from app.desktop.protocols import Modifier, Window
 from app.platform.terminals import X11_TERMINALS, X11_TERMINALS_WITHOUT_PASTE_KEY
 from app.platform.x11_keyboard import X11Keyboard
 

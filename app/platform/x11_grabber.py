@@ -16,7 +16,7 @@ from typing import Any
 import xcffib
 import xcffib.xproto
 
-from app.desktop import Hotkey, HotkeyError, HotkeyTakenError
+from app.desktop.protocols import Hotkey, HotkeyError, HotkeyTakenError
 from app.platform.x11_keyboard import X11Keyboard
 from app.translation import UserText
 

@@ -10,7 +10,7 @@ import xcffib
 import xcffib.xkb
 import xcffib.xproto
 
-from app.desktop import Modifier
+from app.desktop.protocols import Modifier
 
 # X keysyms (X11/keysymdef.h). Letters and digits are their Latin-1 codes; F1 is 0xffbe.
 _NAMED_KEYSYMS: Mapping[str, int] = {

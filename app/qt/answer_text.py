@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.action import Action
+from app.actions.action import Action
+from app.actions.text_task import Coverage, PartEvent
 from app.language import UNKNOWN, Language, Languages, detect, other_language
 from app.qt.status import model_name
-from app.text_task import Coverage, PartEvent
 from app.translation import Translator
 from inference.request import DoneEvent, ModelEvent, ModelState, PrefillEvent
 

@@ -15,23 +15,23 @@ from PySide6.QtGui import QCursor, QDesktopServices, QFont, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from app import engine_setup
-from app.actions import ActionRegistry
-from app.commands import Source
-from app.desktop import DesktopSession, Window
+from app.actions.commands import Source
+from app.actions.registry import ActionRegistry
+from app.desktop.protocols import DesktopSession, Window
 from app.engine_client import EngineClient
 from app.language import needs_identifier, preload
-from app.memory_reading import free_memory_bytes
+from app.memory.reading import free_memory_bytes
 from app.qt.bridge import Bridge
 from app.qt.command_list import action_group, commands_of
-from app.qt.engine_settings import EngineSettings
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
-from app.qt.hotkey_binding import HotkeyState
+from app.qt.hotkeys.binding import HotkeyState
+from app.qt.look.theme import apply_scheme
+from app.qt.settings.engine_settings import EngineSettings
 from app.qt.status import Status
-from app.qt.theme import apply_scheme
 from app.qt.tray import Tray
-from app.setting_registry import setting_registry
-from app.settings import Settings, Value, program_names
+from app.settings.registry import setting_registry
+from app.settings.settings import Settings, Value, program_names
 from app.translation import Translator, UserText
 from inference.engine.options import EngineOptions
 from inference.request import ModelEvent, ModelState

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from app.text_task import PartEvent, TaskEvent
+from app.actions.text_task import PartEvent, TaskEvent
 from inference.request import ModelEvent, ModelState, PrefillEvent, TokenEvent
 
 TICK_MS = 40

@@ -90,7 +90,7 @@ class ReceiptMimeData(QMimeData):
 
 
 class QtClipboard(QObject):
-    """`app.desktop.Clipboard` on QClipboard."""
+    """`app.desktop.protocols.Clipboard` on QClipboard."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from app.actions import ActionRegistry
-from app.commands import Command, CommandRegistry, Source, action_commands
+from app.actions.commands import Command, CommandRegistry, Source, action_commands
+from app.actions.registry import ActionRegistry
 from app.translation import Translator
 
 POPUP_HOTKEY_SETTING = "hotkey.popup"

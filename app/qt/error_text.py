@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.qt.notice import Notice
+from app.actions.text_task import Coverage
+from app.qt.look.notice import Notice
 from app.qt.status import gibibytes
-from app.remote_error import RemoteError
-from app.text_task import Coverage
+from app.remote.error import RemoteError
 from app.translation import Translator, UserText
 from inference.errors import (
     BackendUnavailableError,

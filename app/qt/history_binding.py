@@ -8,11 +8,11 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.history import History
-from app.history_file import HistoryError
+from app.history.file import HistoryError
+from app.history.history import History
 from app.paths import history_file
-from app.qt.theme import colors_of, style_sheet
-from app.settings import Settings
+from app.qt.look.theme import colors_of, style_sheet
+from app.settings.settings import Settings
 from app.translation import Translator, UserText
 
 KEEP_SETTING = "history.keep"

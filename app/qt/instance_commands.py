@@ -1,14 +1,14 @@
 """What a second start, the command line and scripts can ask of the running app. Holds no widget.
 
-Commands are JSON objects over the private line of app/instance.py:
+Commands are JSON objects over the private line of app/instance/instance.py:
   {"command": "show"}                                   opens the window
   {"command": "action", "action": ID, "source": S}      as if its hotkey had been pressed; S: "selection", "clipboard"
   {"command": "quit"}                                   ends the app
   {"command": "hotkeys"}                                what became of the hotkeys: {"hotkeys": [{...}, ...]}, each with
                                                         "hotkey", "title", "state" and, where it fails, "reason"
   {"command": "where"}                                  {"host": H}: where texts are sent, "" where they stay here
-  {"command": "ask", "request": {...}}                  streams an answer (app/ask_channel.py)
-  {"command": "count", "texts": [...]}                  tells their tokens (app/ask_channel.py)
+  {"command": "ask", "request": {...}}                  streams an answer (app/instance/ask_channel.py)
+  {"command": "count", "texts": [...]}                  tells their tokens (app/instance/ask_channel.py)
 The first three answer {"ok": true} or {"error": text}; "ask" answers with its events alone.
 """
 
@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from app import ask_channel
-from app.commands import Source
+from app.actions.commands import Source
 from app.engine_client import EngineClient
-from app.instance import Message, Reply
-from app.remote_address import remote_parts
+from app.instance import ask_channel
+from app.instance.instance import Message, Reply
+from app.remote.address import remote_parts
 
 SOURCES: tuple[Source, ...] = ("selection", "clipboard")
 

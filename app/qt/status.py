@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from app.byte_size import size_text
-from app.memory_reading import GPU_BACKEND, model_bytes
-from app.remote_address import is_this_machine, remote_parts
+from app.memory.reading import GPU_BACKEND, model_bytes
+from app.remote.address import is_this_machine, remote_parts
 from app.translation import Translator, UserText
 from inference.request import EngineReading, ModelEvent, ModelState
 

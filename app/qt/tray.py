@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction, QIcon, QKeySequence
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
-from app.commands import Command, CommandRegistry
-from app.qt.icons import tray_icon
+from app.actions.commands import Command, CommandRegistry
+from app.qt.look.icons import tray_icon
 from app.qt.status import Status, TrayState, gibibytes
 from app.translation import Translator
 from inference.request import ModelState

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import ask, cli, engine_setup
+from app import cli, engine_setup
 from app.cli import app
 from app.engine_client import FakeClient, ScriptedAnswer
-from app.instance import InstanceServer
+from app.instance.instance import InstanceServer
+from app.terminal import ask
 
 runner = CliRunner()
 
@@ -166,7 +167,8 @@ def test_models_list_names_every_model_and_its_license() -> None:
 
 PIPE = """
 import sys
-from app import ask, cli
+from app import cli
+from app.terminal import ask
 from app.engine_client import FakeClient, ScriptedAnswer
 class Engine(FakeClient):
     def submit(self, request, listener):
@@ -193,7 +195,8 @@ def test_reader_that_leaves_ends_the_answer_quietly(project_root: Path) -> None:
 
 
 CLOSED = """
-from app import ask, cli
+from app import cli
+from app.terminal import ask
 from app.engine_client import FakeClient, ScriptedAnswer
 
 class Engine(FakeClient):

@@ -27,7 +27,7 @@ from app.conversation import (
     Stored,
     title_of,
 )
-from app.history import History
+from app.history.history import History
 from inference.errors import EngineStoppedError
 from inference.request import (
     DoneEvent,

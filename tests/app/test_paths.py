@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app import paths
-from app.instance_address import private_directory
+from app.instance.address import private_directory
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="XDG variables")

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from app.__main__ import build_worker, main
 from app.engine_client import EngineClient, FakeClient, RequestListener, ScriptedAnswer
-from app.qt.main_window import MainWindow
-from app.qt.popup import Popup
-from app.settings import Settings
+from app.qt.home.main_window import MainWindow
+from app.qt.popup.popup import Popup
+from app.settings.settings import Settings
 from inference.request import GenerationRequest
 from tests.e2e.pipe_commands import PipeCommands
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.history import History
+from app.history.history import History
 from app.paths import history_file
 from inference.errors import ModelNotFoundError
 from inference.formats.model_store import ModelStore

@@ -184,7 +184,7 @@ def test_quit_during_generation(display: XDisplay, editor: Editor, start_app: Ca
     if how == "signal":
         app.process.send_signal(signal.SIGTERM)
     else:
-        code = "from app.instance import send_to_running; print(send_to_running({'command': 'quit'}))"
+        code = "from app.instance.instance import send_to_running; print(send_to_running({'command': 'quit'}))"
         assert run_command(display, "-c", code).stdout.strip() == "{'ok': True}"
     assert app.process.wait(QUIT_LIMIT_S + 5) == 0
     assert time.monotonic() - begin < QUIT_LIMIT_S
@@ -228,7 +228,7 @@ def test_without_a_tray_there_is_a_window(
 
 def test_taken_hotkey_is_named(bare_display: XDisplay, start_app: Callable[..., App]) -> None:
     """Another program has Ctrl+Shift+1 already: the window says which combination, and for what."""
-    from app.desktop import Hotkey, Modifier
+    from app.desktop.protocols import Hotkey, Modifier
     from app.platform.x11 import connect
     from app.platform.x11_grabber import X11HotkeyGrabber
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import ask
-from app.action import Action
-from app.actions import ActionRegistry
+from app.actions.action import Action
+from app.actions.registry import ActionRegistry
+from app.actions.text_task import Coverage, PartEvent, TaskEvent, TextTask
 from app.cli import app
 from app.language import LANGUAGES, Languages
-from app.text_task import Coverage, PartEvent, TaskEvent, TextTask
-from app.todos import parse_todos
+from app.terminal import ask
+from app.todos.todo import parse_todos
 from inference.engine.options import EngineOptions
 from inference.engine.worker import Worker
 from inference.errors import ModelNotFoundError

@@ -10,12 +10,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.desktop import DesktopSession
+from app.desktop.fake_desktop import FakeDesktop
+from app.desktop.protocols import DesktopSession
 from app.engine_client import ScriptedAnswer
-from app.fake_desktop import FakeDesktop
-from app.memory_reading import MemoryReading
-from app.qt.memory_feed import MemoryFeed
-from app.qt.popup import Popup
+from app.memory.reading import MemoryReading
+from app.qt.memory.feed import MemoryFeed
+from app.qt.popup.popup import Popup
 from app.translation import Translator
 from tests.gui.rig import EDITOR, FakeGrabber, Rig
 

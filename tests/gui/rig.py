@@ -8,22 +8,22 @@ from pathlib import Path
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from app.actions import ActionRegistry
-from app.desktop import Hotkey, HotkeyTakenError, Window
+from app.actions.registry import ActionRegistry
+from app.desktop.fake_desktop import FakeDesktop
+from app.desktop.protocols import Hotkey, HotkeyTakenError, Window
 from app.engine_client import FakeClient, ScriptedAnswer
-from app.fake_desktop import FakeDesktop
 from app.language import LANGUAGES, Languages
 from app.qt.bridge import Bridge
 from app.qt.clipboard import QtClipboard
-from app.qt.controller import AnswerController
-from app.qt.popup import Popup
+from app.qt.popup.controller import AnswerController
+from app.qt.popup.popup import Popup
 from app.translation import Translator, UserText
 
 EDITOR = Window(1, "editor")
 
 
 class FakeGrabber:
-    """`app.desktop.HotkeyGrabber` in memory.
+    """`app.desktop.protocols.HotkeyGrabber` in memory.
 
     Attributes:
         held: what to call for each combination.

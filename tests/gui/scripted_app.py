@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from app.__main__ import main
 from app.engine_client import EngineClient, FakeClient, ScriptedAnswer
-from app.settings import Settings
+from app.settings.settings import Settings
 
 
 class SelfDriven(FakeClient):

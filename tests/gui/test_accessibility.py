@@ -8,15 +8,15 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.desktop import DesktopSession
+from app.desktop.protocols import DesktopSession
 from app.engine_client import ScriptedAnswer
-from app.qt.notice import Notice
-from app.qt.popup import Popup
-from app.qt.remote_dialog import RemoteChoice, RemoteDialog
+from app.qt.look.notice import Notice
+from app.qt.popup.popup import Popup
+from app.qt.remote.dialog import RemoteChoice, RemoteDialog
 from app.translation import Translator
 from tests.gui.accessibility_walk import doubles, nameless, stops, unreachable, unseen
+from tests.gui.remote.test_dialog import Keys
 from tests.gui.test_application import RunningApp
-from tests.gui.test_remote_dialog import Keys
 
 pytestmark = pytest.mark.gui
 

@@ -7,16 +7,16 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from app.actions import ActionRegistry
-from app.desktop import DesktopSession
+from app.actions.registry import ActionRegistry
+from app.desktop.protocols import DesktopSession
 from app.engine_client import FakeClient, ScriptedAnswer
 from app.paths import welcomed_file
 from app.qt.application import TRAY_GRACE_MS, Application
 from app.qt.bridge import Bridge
-from app.qt.popup import PopupState
+from app.qt.popup.popup import PopupState
 from app.qt.status import TrayState
-from app.setting_registry import setting_registry
-from app.settings import Settings
+from app.settings.registry import setting_registry
+from app.settings.settings import Settings
 from app.translation import Translator, UserText
 from inference.errors import OutOfMemoryError
 from inference.request import EngineReading, ModelState
@@ -178,7 +178,7 @@ def test_limits_of_the_desktop_are_told(qtbot: QtBot, tmp_path: Path):
     grabber = FakeGrabber()
     registry = setting_registry(ActionRegistry(user_dir=tmp_path).all())
     grabber.taken = {str(setting.default) for setting in registry if setting.kind == "hotkey"}
-    from app.fake_desktop import FakeDesktop
+    from app.desktop.fake_desktop import FakeDesktop
 
     session = DesktopSession("wayland", FakeDesktop(None), grabber, (UserText("Bind the command yourself."),))
     running = RunningApp(qtbot, session, tmp_path).start()
@@ -217,7 +217,7 @@ def test_a_broken_action_is_named_and_can_be_corrected(running: RunningApp, qtbo
 
 def test_the_settings_file_is_made_before_it_is_opened(running: RunningApp, monkeypatch: pytest.MonkeyPatch):
     opened: list[str] = []
-    monkeypatch.setattr("app.qt.settings_owner.QDesktopServices.openUrl", lambda url: opened.append(url.toLocalFile()))
+    monkeypatch.setattr("app.qt.settings.owner.QDesktopServices.openUrl", lambda url: opened.append(url.toLocalFile()))
     running.start()
     running.app.open_settings_file()
     assert opened == [str(running.settings.path)]

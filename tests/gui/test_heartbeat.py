@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.answer_review import Subject
+from app.actions.answer_review import Subject
 from app.engine_client import ScriptedAnswer
-from app.qt.popup import Popup
-from app.text_checks import REWRITE_CHECKS
+from app.qt.popup.popup import Popup
+from app.text.checks import REWRITE_CHECKS
 from inference.request import DoneEvent, ModelEvent, ModelState, TokenEvent, Usage
 from tests.gui.rig import Rig
 

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.engine_client import ScriptedAnswer
 from app.paths import history_file
 from app.qt.history_binding import HistoryBinding
-from app.setting_registry import setting_registry
-from app.settings import Settings
+from app.settings.registry import setting_registry
+from app.settings.settings import Settings
 from app.translation import Translator
 from tests.gui.rig import Rig
 

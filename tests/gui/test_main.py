@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app import ask_channel
 from app.__main__ import has_display, main, parse
-from app.instance import is_running, send_to_running
+from app.instance import ask_channel
+from app.instance.instance import is_running, send_to_running
 from inference.request import DoneEvent, GenerationRequest, Message, TokenEvent
 
 pytestmark = [

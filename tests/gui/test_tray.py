@@ -6,8 +6,8 @@ from PySide6.QtGui import QImage, qGray
 from PySide6.QtWidgets import QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
-from app.commands import Command, CommandRegistry
-from app.qt.icons import tray_icon
+from app.actions.commands import Command, CommandRegistry
+from app.qt.look.icons import tray_icon
 from app.qt.status import Status, TrayState, model_name
 from app.qt.tray import LONGEST_TOOLTIP, Tray
 from app.translation import Translator

@@ -19,9 +19,9 @@ import json, sys
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
-from app.answer_review import Subject
-from app.qt.popup import Popup
-from app.text_checks import SUMMARY_CHECKS
+from app.actions.answer_review import Subject
+from app.qt.popup.popup import Popup
+from app.text.checks import SUMMARY_CHECKS
 from app.translation import Translator
 
 app = QApplication(sys.argv)

@@ -15,10 +15,10 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit, QWidget
 
 import app.__main__ as composition
-from app.qt import chat_session
 from app.qt.application import Application
-from app.qt.model_row import RowAction
-from app.qt.popup import Popup
+from app.qt.chat import session as chat_session
+from app.qt.models.row import RowAction
+from app.qt.popup.popup import Popup
 from tests.e2e.pipe_commands import PipeCommands
 
 

@@ -11,7 +11,7 @@ from app.bench import command
 from app.bench.command import expects_gpu, lengths, numbers, vram_bytes
 from app.bench.protocol import Plan
 from app.cli import app
-from app.terminal_errors import UsageError
+from app.terminal.errors import UsageError
 
 
 @pytest.mark.parametrize("text", ["58,512", "58 512", " 58, 512 "])

@@ -9,7 +9,7 @@ import pytest
 
 from app.bench import machine
 from app.bench.machine import gpu_lines, this_machine
-from app.vram import GpuReading, GpuUnreadableError
+from app.memory.vram import GpuReading, GpuUnreadableError
 
 
 def test_facts_of_this_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.hotkeys import parse
+from app.desktop.hotkeys import parse
 from app.platform import desktop_shortcuts
 from app.platform.desktop_shortcuts import Shortcut, known_shortcuts
 

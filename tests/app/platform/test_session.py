@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop import Hotkey, HotkeyError, Modifier, Window
+from app.desktop.protocols import Hotkey, HotkeyError, Modifier, Window
 from app.platform.session import open_session
 from tests.x_display import x_display
 

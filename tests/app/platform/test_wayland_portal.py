@@ -9,8 +9,8 @@ from queue import Empty, Queue
 
 import pytest
 
-from app.desktop import Hotkey, PortalAnswer, Shortcut
-from app.hotkeys import KEY_NAMES, parse
+from app.desktop.hotkeys import KEY_NAMES, parse
+from app.desktop.protocols import Hotkey, PortalAnswer, Shortcut
 from app.platform import wayland_portal
 from app.platform.wayland_portal import DECLINED, NO_PORTAL, PORTAL_ENDED, PortalShortcuts, trigger
 

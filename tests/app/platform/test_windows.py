@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from app.desktop import Modifier, Window
+from app.desktop.protocols import Modifier, Window
 from app.platform import windows_calls as win
 from app.platform.windows import WindowsDesktop, open_windows
 from tests.app.platform.fake_windows import FakeWindow, FakeWindows

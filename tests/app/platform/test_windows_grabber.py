@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import hotkeys
-from app.desktop import Hotkey, HotkeyError, HotkeyTakenError, Modifier
+from app.desktop import hotkeys
+from app.desktop.protocols import Hotkey, HotkeyError, HotkeyTakenError, Modifier
 from app.platform import windows_calls as win
 from app.platform.windows_calls import virtual_key
 from app.platform.windows_grabber import WindowsHotkeyGrabber

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.desktop import Modifier, Window
+from app.desktop.protocols import Modifier, Window
 from tests.app.platform.conftest import KeyLogger
 from tests.x_display import KEYCODES, XDisplay, need, wait_for, x_display
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from app.desktop import Hotkey, HotkeyError, HotkeyTakenError, Modifier
+from app.desktop.protocols import Hotkey, HotkeyError, HotkeyTakenError, Modifier
 from tests.app.platform.conftest import KeyLogger
 from tests.x_display import KEYCODES, XDisplay, wait_for
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app import hotkeys
-from app.desktop import Modifier
+from app.desktop import hotkeys
+from app.desktop.protocols import Modifier
 
 pytest.importorskip("xcffib", exc_type=ImportError)
 from app.platform.x11_keyboard import KeyboardMap, keysym

@@ -1,0 +1,1 @@
+"""Taking a text out of another program, and putting the answer back."""

@@ -1,0 +1,1 @@
+"""The gateway of inference.gateway, as this app's settings want it."""

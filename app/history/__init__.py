@@ -1,0 +1,1 @@
+"""What is kept of conversations and answers, in one SQLite file."""

@@ -1,0 +1,1 @@
+"""Models on the disk and in the catalog: listed, downloaded, checked, deleted."""

@@ -1,0 +1,1 @@
+"""The home window, and the welcome of the very first start."""

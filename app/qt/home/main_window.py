@@ -1,0 +1,317 @@
+"""The home window: model and memory, ways to the other windows, a field for text with the actions, the hotkeys.
+
+Where the desktop has no tray it stands in for it, says so, and ends the program when it is closed; elsewhere it is
+opened from the tray and hidden when it is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QFont, QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.actions.action import Action
+from app.actions.commands import Command
+from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
+from app.qt.look.flow_layout import FlowLayout
+from app.qt.look.icons import app_icon, svg_icon, tray_icon
+from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, set_styled, style_sheet
+from app.qt.memory.feed import MemoryFeed
+from app.qt.memory.meter import VramMeter
+from app.qt.status import Status
+from app.translation import Translator
+from inference.request import ModelState
+
+DEFAULT_SIZE = QSize(600, 720)
+MINIMUM_SIZE = QSize(460, 540)
+STATE_ICON_PX = 32
+LINK_ICON_PX = 18
+FIELD_LINES = 4
+# Commands that open the other windows, with their icons.
+LINKS = {"chat.open": "chat", "models.open": "page-model", "settings.open": "sliders"}
+_SIGNS = {
+    HotkeyState.REGISTERED: "✓",
+    HotkeyState.ASKED: "…",
+    HotkeyState.TAKEN: "✗",
+    HotkeyState.IMPOSSIBLE: "–",
+    HotkeyState.INVALID: "✗",
+}
+
+
+def _label(text: str = "", role: str = "", wraps: bool = True) -> QLabel:
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(wraps)
+    if role:
+        label.setProperty("role", role)
+    return label
+
+
+def _hairline() -> QFrame:
+    line = QFrame()
+    line.setProperty("role", "hairline")
+    return line
+
+
+class MainWindow(QWidget):
+    """A plain window with everything that the tray offers.
+
+    Signals:
+        action_requested: action id and the text of the field.
+        command_requested: id of a command that a button stands for.
+        hotkeys_retry_requested: the user wants the combinations tried again.
+        hidden: the window was closed while the tray is there.
+        quit_requested: the window was closed and nothing else would be left of the program.
+    """
+
+    action_requested = Signal(str, str)
+    command_requested = Signal(str)
+    hotkeys_retry_requested = Signal()
+    hidden = Signal()
+    quit_requested = Signal()
+
+    def __init__(self, translator: Translator, feed: MemoryFeed, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
+        self.setWindowTitle("DeskInfer")
+        self.setWindowIcon(app_icon())
+        self._translator = translator
+        self._is_only_home = False
+        self._action_buttons: list[QPushButton] = []
+        self._link_buttons: dict[str, QPushButton] = {}
+        self.meter = VramMeter(feed, translator, compact=True)
+        self._build()
+        self.setMinimumSize(MINIMUM_SIZE)
+        self.resize(DEFAULT_SIZE.boundedTo(self.screen().availableSize() - QSize(2 * SPACE_L, 4 * SPACE_L)))
+        self._apply_theme()
+        self.set_status(Status())
+
+    # --- construction -------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        tr = self._translator.tr
+        self.state_icon = QLabel()
+        self.state_icon.setFixedSize(STATE_ICON_PX, STATE_ICON_PX)
+        self.state_line = _label()
+        self.state_line.setFont(scaled(self.font(), 1.08, QFont.Weight.DemiBold))
+        self.memory_line = _label(role="muted")
+        self.model_button = QPushButton()
+        self.model_button.clicked.connect(lambda: self.command_requested.emit(self.model_button.objectName()))
+        self.no_tray = _label(
+            tr(
+                "This desktop shows no tray icons, so this window stands in for the icon. Minimize it to keep the "
+                "hotkeys; closing it ends the program."
+            ),
+            "muted",
+        )
+        self.message = _label(role="danger")
+        self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.message.hide()
+        self.field = QPlainTextEdit()
+        self.field.setProperty("role", "field")
+        self.field.setTabChangesFocus(True)
+        self.field.setPlaceholderText(tr("Paste or type a text here, then choose an action."))
+        self.field.setAccessibleName(tr("Text"))
+        self.field.setMinimumHeight(FIELD_LINES * self.field.fontMetrics().lineSpacing() + 3 * SPACE_S)
+        self.field.textChanged.connect(self._refresh_buttons)
+        self._links = QHBoxLayout()
+        self._links.setSpacing(SPACE_S)
+        self._actions = FlowLayout(spacing=SPACE_S)
+        self._hotkey_grid = QGridLayout()
+        self.retry_button = QPushButton(tr("Try again"))
+        self.retry_button.setAccessibleName(tr("Try to register the hotkeys again"))
+        self.retry_button.clicked.connect(self.hotkeys_retry_requested)
+        self._limits = _label(role="muted")
+        self._limits.hide()
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(self.state_line)
+        words.addWidget(self.memory_line)
+        state = QHBoxLayout()
+        state.setSpacing(SPACE_M)
+        state.addWidget(self.state_icon)
+        state.addLayout(words, 1)
+        state.addWidget(self.model_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
+        layout.setSpacing(SPACE_M)
+        layout.addLayout(state)
+        layout.addWidget(self.no_tray)
+        layout.addWidget(self.message)
+        layout.addWidget(self.meter)
+        layout.addLayout(self._links)
+        layout.addWidget(_hairline())
+        layout.addWidget(self.field, 3)
+        layout.addLayout(self._actions)
+        layout.addSpacing(SPACE_XS)
+        layout.addWidget(_hairline())
+        layout.addWidget(self._hotkey_area(), 4)
+
+    def _hotkey_area(self) -> QWidget:
+        heading = _label(self._translator.tr("Hotkeys"), wraps=False)
+        heading.setFont(scaled(self.font(), 1.0, QFont.Weight.DemiBold))
+        head = QHBoxLayout()
+        head.addWidget(heading, 1)
+        head.addWidget(self.retry_button)
+        inner = QWidget()
+        inner.setObjectName("page")
+        self._hotkey_grid.setHorizontalSpacing(SPACE_M)
+        self._hotkey_grid.setVerticalSpacing(SPACE_S)
+        self._hotkey_grid.setColumnStretch(3, 1)
+        inner_layout = QVBoxLayout(inner)
+        inner_layout.setContentsMargins(0, 0, SPACE_S, 0)
+        inner_layout.setSpacing(SPACE_M)
+        inner_layout.addWidget(self._limits)
+        inner_layout.addLayout(self._hotkey_grid)
+        inner_layout.addStretch()
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setAccessibleName(self._translator.tr("Hotkeys"))
+        scroll.setWidget(inner)
+        area = QWidget()
+        layout = QVBoxLayout(area)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE_S)
+        layout.addLayout(head)
+        layout.addWidget(scroll, 1)
+        return area
+
+    # --- what the application calls -----------------------------------------------------------------------------
+
+    def set_only_home(self, is_only_home: bool) -> None:
+        """Whether there is no tray, so that this window is all there is of the program."""
+        self._is_only_home = is_only_home
+        self.no_tray.setVisible(is_only_home)
+
+    def set_status(self, status: Status) -> None:
+        """Shows what the engine does."""
+        icon = tray_icon(status.tray_state, bool(status.remote_host))
+        self.state_icon.setPixmap(icon.pixmap(STATE_ICON_PX, STATE_ICON_PX))
+        self.state_line.setText(status.sentence(self._translator))
+        about = (status.memory(self._translator), status.served(self._translator))
+        self.memory_line.setText("\n".join(filter(None, about)))
+        self.memory_line.setVisible(bool(self.memory_line.text()))
+        tr, holds = self._translator.tr, status.model_state in (ModelState.LOADING, ModelState.READY)
+        self.model_button.setObjectName("model.unload" if holds else "model.load")
+        self.model_button.setText(tr("Free the memory now") if holds else tr("Load the model"))
+        self.model_button.setEnabled(status.model_state is not ModelState.UNLOADING)
+
+    def set_commands(self, commands: Sequence[Command]) -> None:
+        """Makes a button for each command that opens another window."""
+        for command in (command for command in commands if command.id in LINKS):
+            button = QPushButton(command.title)
+            button.setIconSize(QSize(LINK_ICON_PX, LINK_ICON_PX))
+            button.clicked.connect(lambda _checked=False, name=command.id: self.command_requested.emit(name))
+            self._links.addWidget(button, 1)
+            self._link_buttons[command.id] = button
+        self._apply_theme()
+
+    def set_actions(self, actions: Sequence[Action]) -> None:
+        """Makes one button for each action."""
+        for button in self._action_buttons:
+            self._actions.removeWidget(button)
+            button.deleteLater()
+        self._action_buttons = []
+        for action in actions:
+            button = QPushButton(action.title(self._translator.language))
+            button.setToolTip(action.description(self._translator.language))
+            button.clicked.connect(lambda _checked=False, action_id=action.id: self._on_action(action_id))
+            self._actions.addWidget(button)
+            self._action_buttons.append(button)
+        self._refresh_buttons()
+
+    def set_hotkeys(self, statuses: Sequence[HotkeyStatus], limits: Sequence[str] = ()) -> None:
+        """Lists the hotkeys with their state.
+
+        Args:
+            limits: what is not possible on this desktop, and what to do instead, in the user's language.
+        """
+        while (item := self._hotkey_grid.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for row, status in enumerate(statuses):
+            keys = _label(status.hotkey, "keys", wraps=False)
+            sentence = self._state_sentence(status)
+            if sentence in limits:  # it stands above all of them
+                sentence = self._translator.tr("not here")
+            state = _label(f"{_SIGNS[status.state]} {sentence}", self._state_role(status))
+            self._hotkey_grid.addWidget(_label(status.title, wraps=False), row, 0)
+            self._hotkey_grid.addWidget(keys, row, 1, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            self._hotkey_grid.addWidget(state, row, 3)
+        self._limits.setText("\n".join(limits))
+        self._limits.setVisible(bool(limits))
+        self.retry_button.setVisible(any(status.state is HotkeyState.TAKEN for status in statuses))
+
+    def show_message(self, text: str, is_error: bool = True) -> None:
+        """Shows a message until the next one, or until "" clears it."""
+        set_styled(self.message, "role", "danger" if is_error else "")
+        self.message.setText(f"⚠ {text}" if text and is_error else text)
+        self.message.setVisible(bool(text))
+
+    def show_quietly(self) -> None:
+        """Shows the window without taking the keyboard from whoever types."""
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
+        self.show()
+
+    def bring_to_front(self) -> None:
+        """Shows the window, from the taskbar too, and gives it the keyboard."""
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating, False)
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.field.setFocus()
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def _state_sentence(self, status: HotkeyStatus) -> str:
+        tr = self._translator.tr
+        return tr("works") if status.reason is None else tr(status.reason)
+
+    @staticmethod
+    def _state_role(status: HotkeyStatus) -> str:
+        return "danger" if status.state in (HotkeyState.TAKEN, HotkeyState.INVALID) else "muted"
+
+    def _refresh_buttons(self) -> None:
+        has_text = bool(self.field.toPlainText().strip())
+        for button in self._action_buttons:
+            button.setEnabled(has_text)
+
+    def _on_action(self, action_id: str) -> None:
+        self.action_requested.emit(action_id, self.field.toPlainText())
+
+    def _apply_theme(self) -> None:
+        colors = colors_of(QGuiApplication.palette())
+        self.setStyleSheet(style_sheet(colors))
+        for name, button in self._link_buttons.items():
+            button.setIcon(svg_icon(LINKS[name], colors.text))
+
+    def event(self, event: QEvent) -> bool:
+        """Follows the desktop between light and dark."""
+        if event.type() is QEvent.Type.ApplicationPaletteChange and hasattr(self, "_limits"):
+            self._apply_theme()
+        return super().event(event)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Hides the window, or ends the program where the window is all there is of it."""
+        super().closeEvent(event)
+        (self.quit_requested if self._is_only_home else self.hidden).emit()

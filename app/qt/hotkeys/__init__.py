@@ -1,0 +1,1 @@
+"""Hotkeys between settings, desktop and windows."""

@@ -1,0 +1,1 @@
+"""Markdown in a text view, whole or while it streams in."""

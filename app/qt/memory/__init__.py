@@ -1,0 +1,1 @@
+"""The memory meter, its readings, and what gives memory back."""

@@ -1,0 +1,24 @@
+"""The models that the settings dialog offers."""
+
+from __future__ import annotations
+
+from app.byte_size import size_text
+from app.qt.settings.controls import ModelChoice
+from app.translation import Translator
+
+
+def model_choices(translator: Translator) -> list[ModelChoice]:
+    """The catalog: those that are here first. Looks at the disk, not at the network."""
+    from inference.formats.model_store import ModelStore
+
+    tr = translator.tr
+    here, elsewhere = [], []
+    for stored in ModelStore().list():
+        entry = stored.entry
+        size = stored.num_bytes or entry.num_bytes or 0
+        parts = [entry.id, *([size_text(size)] if size else [])]
+        if stored.path is None:
+            elsewhere.append(ModelChoice(entry.id, " · ".join([*parts, tr("not downloaded")])))
+        else:
+            here.append(ModelChoice(entry.id, " · ".join(parts)))
+    return [*here, *elsewhere]

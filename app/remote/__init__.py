@@ -1,0 +1,1 @@
+"""An engine on another machine: any OpenAI-compatible server, where the user has chosen one."""

@@ -1,0 +1,46 @@
+"""`deskinfer serve`: what it says, and what it does where the model cannot be loaded."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import pytest
+
+from app.engine_client import FakeClient
+from app.gateway import setup as gateway_setup
+from inference.errors import InvalidRequestError, ModelResidentError
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
+    """The engine that is served; the server runs until all its events are delivered."""
+    client = FakeClient()
+    server = SimpleNamespace(port=18123, run=client.play)
+    monkeypatch.setattr(gateway_setup, "build_engine", lambda *_: (client, lambda: "/models/one.gguf"))
+    monkeypatch.setattr(gateway_setup, "open_gateway", lambda *_: server)
+    monkeypatch.setattr(gateway_setup, "tell_problems", lambda _: SimpleNamespace())
+    return client
+
+
+def served(host: str = "127.0.0.1") -> str:
+    notes = io.StringIO()
+    gateway_setup.serve(host, 0, "", None, notes)
+    return notes.getvalue()
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_it_says_where_it_serves_which_model(engine: FakeClient, host: str, shown: str) -> None:
+    assert served(host) == f"deskinfer: serving one.gguf at http://{shown}:18123/v1; Ctrl+C ends it\n"
+
+
+def test_it_says_why_no_request_can_be_answered(engine: FakeClient) -> None:
+    engine.load_error = ModelResidentError("Another program holds the model. Quit it, then try again.")
+    assert served().endswith("until this is mended: Another program holds the model. Quit it, then try again.\n")
+
+
+def test_other_machines_are_let_in_with_a_key_only(engine: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidRequestError, match=r"0\.0\.0\.0 can be reached from other machines"):
+        served("0.0.0.0")
+    monkeypatch.setenv(gateway_setup.KEY_VARIABLE, "secret")
+    assert "http://0.0.0.0:18123/v1" in served("0.0.0.0")

@@ -1,0 +1,291 @@
+"""`deskinfer ask`: where its text comes from, what it asks, and whose model answers."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pyperclip
+import pytest
+
+from app.actions.registry import UnknownActionError
+from app.engine_client import FakeClient, ScriptedAnswer
+from app.instance.instance import InstanceError
+from app.paths import config_dir
+from app.terminal import ask
+from app.terminal.ask import answer, answer_action, build_request, find_action, read_text
+from app.terminal.errors import UsageError
+from inference.errors import InvalidRequestError, ModelNotFoundError
+from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams, TokenEvent, Usage
+
+
+class Input(io.StringIO):
+    """Standard input with bytes behind it."""
+
+    def __init__(self, data: bytes, is_terminal: bool = False) -> None:
+        super().__init__()
+        self._data = data
+        self._is_terminal = is_terminal
+
+    @property
+    def buffer(self) -> io.BytesIO:
+        return io.BytesIO(self._data)
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+def test_words_are_the_text() -> None:
+    assert read_text(["what", "is", "a mutex?"], clipboard=False) == "what is a mutex?"
+
+
+@pytest.mark.parametrize("words", [[], ["-"]])
+def test_standard_input_is_read_as_utf_8(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input("你好\n".encode()))
+    assert read_text(words, clipboard=False) == "你好\n"
+
+
+def test_a_terminal_without_words_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"", is_terminal=True))
+    with pytest.raises(UsageError, match="--clipboard"):
+        read_text([], clipboard=False)
+
+
+def test_input_that_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"ok \xff\xfe"))
+    with pytest.raises(UsageError, match="UTF-8"):
+        read_text(["-"], clipboard=False)
+
+
+def test_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyperclip, "paste", lambda: "copied")
+    assert read_text([], clipboard=True) == "copied"
+    with pytest.raises(UsageError, match="not both"):
+        read_text(["word"], clipboard=True)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_empty_clipboard(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyperclip, "paste", lambda: text)
+    with pytest.raises(UsageError, match="holds no text"):
+        read_text([], clipboard=True)
+
+
+def test_clipboard_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def paste() -> str:
+        raise pyperclip.PyperclipException("no mechanism")
+
+    monkeypatch.setattr(pyperclip, "paste", paste)
+    with pytest.raises(UsageError, match="xclip"):
+        read_text([], clipboard=True)
+
+
+def test_plain_request() -> None:
+    request = build_request("hi", "be kind", {"temperature": 0.5, "max_new_tokens": 3})
+    assert request.messages == (Message("system", "be kind"), Message("user", "hi"))
+    assert request.sampling == SamplingParams(temperature=0.5, max_new_tokens=3)
+    assert request.priority is Priority.CHAT
+
+
+def test_a_broken_action_of_the_users_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    file = config_dir() / "actions" / "formal.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("order = [", encoding="utf-8")
+    with pytest.raises(UnknownActionError):
+        find_action("hi", "formal", "", {})
+    assert "formal.toml, line 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "system", "sampling", "error"),
+    [
+        ("hi", "sumarize", "", {}, UnknownActionError),
+        ("hi", "summarize", "be kind", {}, UsageError),
+        (" ", "", "", {}, UsageError),
+        (" ", "summarize", "", {}, InvalidRequestError),
+        ("hi", "", "", {"temperature": -1.0}, InvalidRequestError),
+        ("hi", "summarize", "", {"top_p": 2.0}, InvalidRequestError),
+    ],
+)
+def test_requests_that_make_no_sense(
+    text: str, action: str, system: str, sampling: dict[str, float], error: type[Exception]
+) -> None:
+    def build() -> object:
+        return find_action(text, action, system, sampling) if action else build_request(text, system, sampling)
+
+    with pytest.raises(error):
+        build()
+
+
+REQUEST = GenerationRequest((Message("user", "hello"),))
+
+
+class OwnEngine(FakeClient):
+    """An engine of this process that plays at once."""
+
+    closed = False
+
+    def submit(self, request, listener) -> None:
+        super().submit(request, listener)
+        self.play()
+
+    def count_tokens(self, texts, listener) -> None:
+        super().count_tokens(texts, listener)
+        self.play()
+
+    def close(self) -> None:
+        super().close()
+        self.closed = True
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> OwnEngine:
+    """No app runs, and the engine of this process says "Own"."""
+    engine = OwnEngine(ScriptedAnswer("Own"))
+    monkeypatch.setattr(ask, "ask_running", lambda request, model: None)
+    monkeypatch.setattr(ask.RunningApp, "connect", lambda self: False)
+    monkeypatch.setattr(ask, "open_worker", lambda model: engine)
+    return engine
+
+
+def test_own_engine_answers_where_no_app_runs(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    answer(REQUEST, "", stats=False)
+    assert capsys.readouterr() == ("Own\n", "")
+    assert own.closed
+
+
+def test_own_engine_is_closed_after_a_failure(own: OwnEngine) -> None:
+    own.load_error = ModelNotFoundError("none")
+    with pytest.raises(ModelNotFoundError):
+        answer(REQUEST, "", stats=False)
+    assert own.closed
+
+
+def test_running_app_answers(own: OwnEngine, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def events():
+        yield TokenEvent("r", "Theirs")
+        yield DoneEvent("r", "stop", Usage(prompt_tokens=4, new_tokens=1))
+
+    monkeypatch.setattr(ask, "ask_running", lambda request, model: events())
+    answer(REQUEST, "", stats=True)
+    out, err = capsys.readouterr()
+    assert out == "Theirs\n"
+    assert "4 prompt tokens" in err
+    assert own.submitted == []
+
+
+def test_running_app_that_cannot_be_asked(own: OwnEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(request: GenerationRequest, model: str):
+        raise InstanceError("Quit it and start it again.")
+
+    monkeypatch.setattr(ask, "ask_running", fail)
+    with pytest.raises(UsageError, match="start it again"):
+        answer(REQUEST, "", stats=False)
+
+
+def test_cut_answer_is_said(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer("Half", finish_reason="length")]
+    limited = GenerationRequest(REQUEST.messages, SamplingParams(max_new_tokens=1))
+    answer(limited, "", stats=False)
+    assert "cut after 1 tokens" in capsys.readouterr().err
+
+
+def test_an_answer_of_nothing_is_said(
+    own: OwnEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def events():
+        yield DoneEvent("r", "stop", Usage(prompt_tokens=4, new_tokens=0))
+
+    monkeypatch.setattr(ask, "ask_running", lambda request, model: events())
+    answer(REQUEST, "", stats=False)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "said nothing" in err
+
+
+LONG = "".join(f"Paragraph {number} has exactly ten words in all of it.\n\n" for number in range(200))
+"""2,000 tokens of the scripted engine, which counts words."""
+
+
+def test_an_action_with_other_sampling(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    answer_action(find_action("The meeting is on Monday.", "summarize", "", {"max_new_tokens": 3}), "", stats=True)
+    (request,) = own.submitted
+    assert "The meeting is on Monday." in request.messages[-1].content
+    assert request.sampling.max_new_tokens == 3
+    assert request.priority is Priority.ACTION
+    out, err = capsys.readouterr()
+    assert out == "Own\n"
+    assert "prompt tokens" in err
+    assert own.closed
+
+
+def test_an_action_that_is_cut_says_at_which_limit(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer("Half", finish_reason="length")]
+    answer_action(find_action("The meeting is on Monday.", "summarize", "", {"max_new_tokens": 3}), "", stats=False)
+    assert "cut after 3 tokens" in capsys.readouterr().err
+
+
+def long_answers(own: OwnEngine, *answers: ScriptedAnswer) -> None:
+    own.context_tokens, own._answers = 1000, list(answers)
+    own.load("fake")
+    own.play()
+
+
+def test_a_long_text_is_translated_in_parts_and_what_is_covered_is_told(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long_answers(own, *(ScriptedAnswer(f"{number}.") for number in range(40)))
+    answer_action(find_action(LONG, "translate", "", {}), "", stats=False)
+    out, err = capsys.readouterr()
+    parts = len(own.submitted)
+    assert parts > 2
+    assert out == "\n\n".join(f"{number}." for number in range(parts)) + "\n"
+    assert err == f"deskinfer: all 2,000 tokens in {parts} parts.\n"
+
+
+def test_an_error_in_a_long_text_says_how_far_it_came(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    long_answers(own, ScriptedAnswer("Zero."), ScriptedAnswer(error=ModelNotFoundError("gone")))
+    with pytest.raises(ModelNotFoundError):
+        answer_action(find_action(LONG, "translate", "", {}), "", stats=False)
+    assert "1 of " in capsys.readouterr().err
+    assert own.closed
+
+
+def test_todos_are_printed_as_a_checklist(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer('[{"n": 1, "task": "Call Ann", "ow', 'ner": "Bob", "due": "Friday"}]')]
+    answer_action(find_action("Bob calls Ann on Friday.", "todos", "", {}), "", stats=False)
+    assert capsys.readouterr().out == "- [ ] Call Ann (Bob, Friday)\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("json", '[\n  {\n    "task": "Call Ann",'), ("ics", "BEGIN:VCALENDAR\r\n")]
+)
+def test_todos_are_printed_as_a_file(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str], form: str, begins: str
+) -> None:
+    own._answers = [ScriptedAnswer('[{"task": "Call Ann", "ow', 'ner": "Bob"}, {"task": "Go"}]')]
+    answer_action(find_action("Bob calls Ann. Go.", "todos", "", {}, form), "", stats=False)
+    out = capsys.readouterr().out
+    assert out.startswith(begins)
+    assert out.count("Call Ann") == 1
+    assert out.endswith("\n")
+
+
+def test_a_text_without_todos_is_told(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer("[]")]
+    answer_action(find_action("It rained.", "todos", "", {}), "", stats=False)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "deskinfer: no to-dos were found.\n")
+
+
+def test_a_form_is_checked_before_anything_runs(own: OwnEngine) -> None:
+    with pytest.raises(UsageError, match="markdown, json, ics"):
+        find_action("Some text.", "todos", "", {}, "xml")
+    with pytest.raises(UsageError, match="summarize gives none"):
+        find_action("Some text.", "summarize", "", {}, "json")
+
+
+def test_a_running_app_that_goes_away_in_a_task(own: OwnEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask.RunningApp, "connect", lambda self: True)
+    with pytest.raises(UsageError, match="has ended meanwhile"):
+        answer_action(find_action("Some text.", "summarize", "", {}), "", stats=False)

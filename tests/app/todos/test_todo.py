@@ -1,0 +1,174 @@
+"""To-dos as data: read from answers in pieces, merged, and written in forms that other programs read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from typing import Any
+
+import icalendar
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.todos.prompt import sentences, todo_answer
+from app.todos.todo import Todo, TodoStream, merge, parse_todos, to_ics, to_json, to_lines, to_markdown
+
+TEXT = 'It rained. Bob calls "Ann" on Friday,\nand Eve\nbuys {two} eggs. 请小王周五前交报告。'
+TODOS = {
+    2: [{"task": 'Call "Ann"', "owner": "Bob", "due": "on Friday"}, {"task": "Buy {two} eggs", "owner": "Eve"}],
+    3: [{"task": "交报告", "owner": "小王", "due": "周五前"}],
+}
+BOB = Todo('Call "Ann"', "Bob", "on Friday", 'Bob calls "Ann" on Friday,\nand Eve\nbuys {two} eggs.')
+EVE = Todo("Buy {two} eggs", "Eve", "", BOB.source)
+WANG = Todo("交报告", "小王", "周五前", "请小王周五前交报告。")
+TODAY = date(2025, 3, 12)
+_words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60).map(lambda text: " ".join(text.split()))
+_todos = st.builds(Todo, _words.filter(bool), _words, _words, st.text(st.characters(exclude_categories=["Cs"])))
+
+
+def test_an_answer_names_the_sentences_of_its_text() -> None:
+    found = parse_todos(todo_answer(TEXT, TODOS), TEXT)
+    assert found == [BOB, EVE, WANG]
+    assert all(todo.source in TEXT for todo in found)
+
+
+def test_todos_come_as_soon_as_their_sentence_is_complete() -> None:
+    answer = todo_answer(TEXT, TODOS)
+    stream = TodoStream(TEXT)
+    found = [(index, todo) for index, char in enumerate(answer) for todo in stream.push(char)]
+    assert [todo for _, todo in found] == [BOB, EVE, WANG]
+    assert found[0][0] < answer.index("请小王") < found[2][0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("", []),
+        ("[]", []),
+        ("No to-dos found.", []),
+        ('[{"sentence": "It rained.", "kind": "task", "todos": [{"task": "Go", "owner": "", "due', []),
+        ('Sure, here is:\n```json\n[{"task": "Go"}]\n```', [Todo("Go")]),
+        ('{"task": 3}{"task": ""}{"task": " "}{"owner": "x"}{}', []),
+        ('{"task": "a\\tb\\u0007", "owner": null, "due": ["x"]}', [Todo("a b")]),
+        ('{"kind": "task", "sentence": "Nowhere.", "todos": [{"task": "Go"}, 3, null]}', [Todo("Go")]),
+        ('{"kind": "task", "sentence": "It rained.", "todos": {"task": "Go"}}', []),
+        ("[" * 50_000 + "{" * 50_000 + "}", []),
+    ],
+)
+def test_what_is_no_todo_is_passed_over(answer: str, expected: list[Todo]) -> None:
+    assert parse_todos(answer, TEXT) == expected
+
+
+def test_a_task_of_a_sentence_close_by_gets_that_sentence() -> None:
+    text = "It rained on Monday. Ann is fine. Please water the flowers. 天气很好。请小王交报告。"
+    wrong = {1: [{"task": "Water the flowers"}, {"task": "Dance"}], 3: [{"task": "Go on"}], 4: [{"task": "交报告"}]}
+    found = parse_todos(todo_answer(text, wrong), text)
+    assert [(todo.task, todo.source) for todo in found] == [
+        ("Water the flowers", "Please water the flowers."),
+        ("Dance", "It rained on Monday."),
+        ("Go on", "Please water the flowers."),
+        ("交报告", "请小王交报告。"),
+    ]
+
+
+def test_what_a_sentence_is_said_to_ask_twice_comes_once() -> None:
+    twice = {1: [{"task": "Go"}, {"task": "go!"}, {"task": "Go", "owner": "Ann"}, {"task": "Go"}]}
+    assert parse_todos(todo_answer("Go, Ann.", twice), "Go, Ann.") == [
+        Todo("Go", source="Go, Ann."), Todo("Go", "Ann", source="Go, Ann.")
+    ]  # fmt: skip
+
+
+def test_an_engine_without_grammars_may_leave_sentences_out() -> None:
+    rows = [{"sentence": "请小王周五前交报告。", "kind": "task", "todos": [{"task": "交报告"}]}]
+    assert parse_todos(json.dumps(rows), TEXT) == [Todo("交报告", source="请小王周五前交报告。")]
+
+
+@given(st.lists(_todos))
+def test_lines_and_json_come_back_equal(todos: list[Todo]) -> None:
+    assert parse_todos(to_lines(todos)) == todos
+    assert parse_todos(to_json(todos)) == todos
+    assert to_lines(todos).count("\n") == len(todos)
+
+
+def test_merging_leaves_out_what_says_nothing_new() -> None:
+    first = Todo("Call Ann", "Bob", "Friday", "a")
+    doubles = [Todo("call  ann!", "Bob", "Friday", "b"), Todo("Call Ann", "", "Friday"), Todo("CALL ANN")]
+    others = [Todo("Call Ann", "Eve", "Friday"), Todo("Call Ann", "Bob", "Monday"), Todo("!!"), Todo("??")]
+    assert merge([[first, *doubles], others, [first]]) == [first, *others]
+
+
+@given(st.lists(st.lists(_todos, max_size=5), max_size=4), _todos)
+def test_a_merged_list_only_grows_at_its_end(lists: list[list[Todo]], more: Todo) -> None:
+    before = merge(lists)
+    assert merge([*lists, [more]])[: len(before)] == before
+    assert merge([before, *lists]) == before
+
+
+def test_a_checklist() -> None:
+    assert to_markdown([BOB, EVE]) == '- [ ] Call "Ann" (Bob, on Friday)\n- [ ] Buy {two} eggs (Eve)\n'
+    assert to_markdown([WANG], chinese=True) == "- [ ] 交报告（小王，周五前）\n"
+    assert to_markdown([Todo("Fix `a_b`*", "[x]")]) == "- [ ] Fix \\`a\\_b\\`\\* (\\[x\\])\n"
+    assert to_markdown([]) == ""
+
+
+def test_json_has_the_day() -> None:
+    found = json.loads(to_json([BOB, EVE], TODAY))
+    assert [each["due_date"] for each in found] == ["2025-03-14", None]
+    assert found[0] | {"due_date": 0} == {
+        "task": BOB.task, "owner": "Bob", "due": "on Friday", "source": BOB.source, "due_date": 0,
+    }  # fmt: skip
+
+
+def calendar_of(todos: list[Todo]) -> list[Any]:
+    text = to_ics(todos, TODAY, datetime(2025, 3, 12, 9, tzinfo=UTC))
+    assert text.isascii() or all(len(line.encode()) <= 75 for line in text.split("\r\n"))
+    assert "\n" not in text.replace("\r\n", "")
+    calendar = icalendar.Calendar.from_ical(text)
+    assert str(calendar["VERSION"]) == "2.0"
+    assert not calendar.errors
+    return list(calendar.walk("VTODO"))
+
+
+def test_a_calendar_file_is_read_by_another_program() -> None:
+    bob, wang = calendar_of([BOB, WANG])
+    assert str(bob["SUMMARY"]) == 'Call "Ann" (Bob, on Friday)'
+    assert str(bob["DESCRIPTION"]) == BOB.source
+    assert bob["DUE"].dt == date(2025, 3, 14)
+    assert bob["DTSTAMP"].dt == datetime(2025, 3, 12, 9, tzinfo=UTC)
+    assert str(wang["SUMMARY"]) == "交报告 (小王, 周五前)"
+    assert wang["DUE"].dt == date(2025, 3, 14)
+
+
+@given(st.lists(_todos, max_size=3))
+def test_any_text_survives_a_calendar_file(todos: list[Todo]) -> None:
+    found = calendar_of(todos)
+    for todo, entry in zip(todos, found, strict=True):
+        assert str(entry["SUMMARY"]).startswith(todo.task)
+        if todo.source.strip() and todo.source.isprintable():
+            assert str(entry["DESCRIPTION"]) == todo.source
+
+
+def test_long_lines_are_folded_between_characters() -> None:
+    text = to_ics([Todo("好" * 100, "", "", "é" * 70 + ", ; \\ x")], TODAY)
+    lines = text.split("\r\n")
+    assert max(len(line.encode()) for line in lines) <= 75
+    assert sum(line.startswith(" ") for line in lines) > 4
+    (entry,) = calendar_of([Todo("好" * 100, "", "", "é" * 70 + ", ; \\ x")])
+    assert str(entry["SUMMARY"]) == "好" * 100
+    assert str(entry["DESCRIPTION"]) == "é" * 70 + ", ; \\ x"
+
+
+def test_the_same_todo_keeps_its_name_in_calendars() -> None:
+    first, again, other = (str(entry["UID"]) for entry in calendar_of([BOB, BOB, EVE]))
+    assert first == again != other
+
+
+def test_sentences_are_pieces_of_the_text() -> None:
+    assert sentences(TEXT) == ["It rained.", BOB.source, WANG.source]
+
+
+def test_a_task_that_is_named_under_the_next_sentence_too_comes_once() -> None:
+    text = "Please call Mr Li about the invoice. The meeting is moved."
+    twice = {1: [{"task": "Call Mr Li"}], 2: [{"task": "Call Mr Li", "due": "about the invoice"}]}
+    assert [todo.task for todo in parse_todos(todo_answer(text, twice), text)] == ["Call Mr Li"]

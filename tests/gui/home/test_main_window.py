@@ -1,0 +1,141 @@
+"""The window: complete without a tray, honest about hotkeys, nothing cut in either language."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.actions.commands import Command
+from app.actions.registry import ActionRegistry
+from app.qt.home.main_window import MINIMUM_SIZE, MainWindow
+from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
+from app.qt.memory.feed import MemoryFeed
+from app.qt.status import Status
+from app.translation import Translator, UserText
+from inference.request import EngineReading, ModelEvent, ModelState
+
+pytestmark = pytest.mark.gui
+
+LINKS = {"chat.open": "Chat", "models.open": "Models", "settings.open": "Settings", "app.quit": "Quit"}
+STATUSES = [
+    HotkeyStatus("a", "Summarize", "Ctrl+Shift+1", HotkeyState.REGISTERED),
+    HotkeyStatus("b", "Translate", "Ctrl+Shift+2", HotkeyState.TAKEN, UserText("another program uses it")),
+    HotkeyStatus("c", "Rewrite", "Ctrl+Shift+3", HotkeyState.IMPOSSIBLE, UserText("not possible here")),
+    HotkeyStatus("d", "To-dos", "Ctrl+Shift+Q1", HotkeyState.INVALID, UserText("there is no such key")),
+]
+
+
+@pytest.fixture
+def make(qtbot: QtBot, memory_feed: MemoryFeed) -> Callable[..., MainWindow]:
+    def make(language: str = "en") -> MainWindow:
+        window = MainWindow(Translator(language), memory_feed)
+        qtbot.addWidget(window)
+        window.set_actions(ActionRegistry(user_dir=Path("no-such-folder")).all())
+        window.set_commands([Command(name, title, lambda: None) for name, title in LINKS.items()])
+        window.show()
+        return window
+
+    return make
+
+
+def _labels(window: MainWindow) -> list[str]:
+    return [label.text() for label in window.findChildren(QLabel) if label.isVisible()]
+
+
+def test_the_field_feeds_the_actions(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    button = next(button for button in window.findChildren(QPushButton) if button.text() == "Summarize")
+    assert not button.isEnabled()
+    window.field.setPlainText("some text")
+    with qtbot.waitSignal(window.action_requested) as blocker:
+        button.click()
+    assert blocker.args == ["summarize", "some text"]
+
+
+def test_hotkeys_are_listed_with_state_and_reason(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.set_hotkeys(STATUSES, ["Wayland lets no program take a hotkey."])
+    qtbot.wait(1)
+    labels = _labels(window)
+    for expected in ("✓ works", "✗ another program uses it", "– not possible here", "✗ there is no such key"):
+        assert expected in labels
+    assert "Wayland lets no program take a hotkey." in labels
+    with qtbot.waitSignal(window.hotkeys_retry_requested):
+        window.retry_button.click()
+    window.set_hotkeys([replace(STATUSES[2], reason=UserText("no display"))], ["no display"])
+    qtbot.wait(1)
+    assert "– not here" in _labels(window)
+    window.set_hotkeys(STATUSES[:1])
+    qtbot.wait(1)
+    assert "✗ another program uses it" not in _labels(window)
+    assert not window.retry_button.isVisible()
+
+
+def test_without_a_tray_it_says_so_and_closing_ends_the_program(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.set_only_home(True)
+    assert any("no tray icons" in text for text in _labels(window))
+    with qtbot.waitSignal(window.quit_requested):
+        window.close()
+
+
+def test_with_a_tray_closing_only_hides_it(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.set_only_home(False)
+    with qtbot.waitSignal(window.hidden), qtbot.assertNotEmitted(window.quit_requested):
+        window.close()
+
+
+def test_errors_stay_until_they_are_cleared(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.show_message("No room")
+    assert "⚠ No room" in _labels(window)
+    window.show_message("")
+    assert not window.message.isVisible()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_is_cut_at_the_smallest_size(qtbot: QtBot, make: Callable[..., MainWindow], language: str):
+    window = make(language)
+    window.set_only_home(True)
+    window.set_hotkeys(STATUSES)
+    window.resize(MINIMUM_SIZE)
+    qtbot.wait(10)
+    for button in window.findChildren(QPushButton):
+        assert button.width() >= button.sizeHint().width(), button.text()
+    for label in window.findChildren(QLabel):
+        if label.isVisible() and label.text():
+            needed = label.heightForWidth(label.width()) if label.wordWrap() else label.sizeHint().height()
+            assert label.height() >= needed, label.text()
+            assert label.wordWrap() or label.width() >= label.sizeHint().width(), label.text()
+
+
+def test_links_lead_to_the_other_windows(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    buttons = {button.text(): button for button in window.findChildren(QPushButton)}
+    assert "Quit" not in buttons
+    for command_id in ("chat.open", "models.open", "settings.open"):
+        with qtbot.waitSignal(window.command_requested) as blocker:
+            buttons[LINKS[command_id]].click()
+        assert blocker.args == [command_id]
+
+
+def test_the_model_is_shown_with_its_memory_and_can_be_freed_and_loaded(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    reading = EngineReading(state=ModelState.READY, backend="cpu", weight_bytes=300 << 20, kv_bytes=40 << 20)
+    ready = Status().after(ModelEvent(ModelState.READY, "tiny"), reading=reading)
+    for status, labels, button, command_id in [
+        (ready, {"Ready: tiny", "340 MiB of main memory"}, "Free the memory now", "model.unload"),
+        (Status(), {"No model is loaded; the next action loads one"}, "Load the model", "model.load"),
+        (Status(reason=UserText("Freed")), {"Freed"}, "Load the model", "model.load"),
+    ]:
+        window.set_status(status)
+        assert labels <= set(_labels(window))
+        assert window.model_button.text() == button
+        with qtbot.waitSignal(window.command_requested) as blocker:
+            window.model_button.click()
+        assert blocker.args == [command_id]
+    assert not window.memory_line.isVisible()
