@@ -81,7 +81,7 @@ def chosen_model(settings: Settings, model: str = "") -> str:
     """The model that is meant: the one given, else the one of the settings, else what fits this machine's memory."""
     import psutil
 
-    from inference.formats.catalog import default_model
+    from inference.store.catalog import default_model
 
     return model or settings.text("model.default") or default_model(psutil.virtual_memory().total)
 

@@ -68,7 +68,7 @@ def build_kernels(environment: Environment) -> None:
     if Path(stamp.get("kernels", "-")).exists():
         return
     shell.say("Kernels: compiling for this CPU.")
-    code = "from kernels.cpu_compiler import build; print(build())"
+    code = "from kernels.cpu.compiler import build; print(build())"
     result = shell.capture([str(environment.python), "-P", "-c", code])
     if result.code == 0 and result.last_line:
         environment.update_stamp(kernels=result.last_line)
@@ -82,7 +82,7 @@ def build_gpu_kernels(environment: Environment) -> None:
     if environment.read_stamp().get("gpu_kernels"):
         return
     shell.say("Kernels: compiling for the GPU (up to a minute, once).")
-    result = shell.capture([str(environment.python), "-P", "-m", "kernels.resource_table", "--here"])
+    result = shell.capture([str(environment.python), "-P", "-m", "kernels.shipped.resource_table", "--here"])
     if result.code == 0:
         environment.update_stamp(gpu_kernels=result.last_line)
         return

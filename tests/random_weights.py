@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernels.quant_format import BITS, GROUP_SIZES, QuantFormat, QuantizedMatrix
-from kernels.reference import BLOCK_LAYOUTS
+from kernels.weights.quant_format import BITS, GROUP_SIZES, QuantFormat, QuantizedMatrix
+from kernels.weights.reference import BLOCK_LAYOUTS
 
 FORMATS = [QuantFormat(bits, size, symmetric) for bits in BITS for size in GROUP_SIZES for symmetric in (True, False)]
 

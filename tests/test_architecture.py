@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -20,9 +21,11 @@ MAX_FILE_LINES = 400
 # A test file mirrors one file, however many cases that has.
 MAX_TEST_FILE_LINES = 800
 MAX_FUNCTION_LINES = 50
+# A folder with more files than this holds two rooms.
+MAX_ROOM_FILES = 20
 # "file" or "file::function" -> the reason why it may be longer.
 LONGER: dict[str, str] = {
-    "tests/inference/formats/test_model_store.py": "one store, and every way in which a download can break",
+    "tests/inference/store/test_model_store.py": "one store, and every way in which a download can break",
     "app/settings/registry.py::_model_settings": "a list of data",
     "app/settings/remote_settings.py::remote_settings": "a list of data",
     "app/qt/look/theme.py::style_sheet": "one style sheet",
@@ -266,6 +269,11 @@ def test_file_lengths() -> None:
         for path in (*python_files(*PACKAGES, "installer", "tests"), *kernel_sources())
     }
     assert {name: n for name, n in sizes.items() if n > limit_of(name) and name not in LONGER} == {}
+
+
+def test_rooms_are_small_enough_to_know() -> None:
+    sizes = Counter(name_of(path.parent) for path in python_files(*PACKAGES) if path.name != "__init__.py")
+    assert {name: n for name, n in sizes.items() if n > MAX_ROOM_FILES} == {}
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -60,7 +60,7 @@ def read_rate(backend: str, threads: int) -> float:
     if backend != "cuda":
         return host_read_rate(threads)
     from kernels.errors import KernelError
-    from kernels.read_rate import gpu_read_rate
+    from kernels.measure.read_rate import gpu_read_rate
 
     try:
         return gpu_read_rate()

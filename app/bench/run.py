@@ -172,7 +172,7 @@ def _loaded(model: str, reading: EngineReading, load_s: list[float], threads: in
 
 
 def _file_bytes(model: str) -> int:
-    from inference.formats.model_store import ModelStore
+    from inference.store.model_store import ModelStore
 
     if model.startswith(RANDOM):
         return 0

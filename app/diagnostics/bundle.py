@@ -216,7 +216,7 @@ def _value(setting: Setting, value: Value) -> str:
 
 def _model_name(name: str) -> str:
     """A model of the catalog by its id; the name of a file is the user's."""
-    from inference.formats.catalog import load_catalog
+    from inference.store.catalog import load_catalog
 
     if not name:
         return ""
@@ -232,7 +232,7 @@ def _desktop(state: AppState, settings: Settings, actions: ActionRegistry) -> It
 
 
 def _models() -> Iterable[str]:
-    from inference.formats.model_store import ModelStore
+    from inference.store.model_store import ModelStore
 
     for stored in ModelStore().list():
         here = "here" if stored.path is not None else "partly here" if stored.partial_bytes else "not here"

@@ -204,7 +204,7 @@ def engine() -> Lines:
 
 
 def _kernels() -> Lines:
-    from kernels.cpu_compiler import VARIANTS, best_variant, build, cpu_level
+    from kernels.cpu.compiler import VARIANTS, best_variant, build, cpu_level
     from kernels.errors import KernelError
 
     try:
@@ -218,7 +218,7 @@ def _kernels() -> Lines:
 
 def models() -> Lines:
     """The model that is meant, and what is here; sizes are compared, `deskinfer models verify` compares every byte."""
-    from inference.formats.model_store import ModelStore
+    from inference.store.model_store import ModelStore
 
     store = ModelStore()
     name = chosen_model(load_settings())

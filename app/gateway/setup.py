@@ -20,7 +20,7 @@ KEY_VARIABLE = "DESKINFER_API_KEY"
 
 def models_here() -> dict[str, str]:
     """All models that are on this machine as a whole: the name for clients, and what the engine calls them."""
-    from inference.formats.model_store import ModelStore
+    from inference.store.model_store import ModelStore
 
     store = ModelStore()
     own = {path.name: str(path) for path in store.own()}

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from app.translation import UserText
 from inference.errors import InferenceError
-from inference.formats.model_store import ModelStore
-from inference.formats.own_models import verify_own
+from inference.store.model_store import ModelStore
+from inference.store.own_models import verify_own
 
 CLOSE_TIMEOUT_S = 2.0
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from app.remote.address import RemoteAddress, remote_parts
 from inference.errors import InferenceError
-from inference.formats.catalog import CatalogEntry
-from inference.formats.model_facts import ModelFacts, model_kind, read_facts
-from inference.formats.model_store import ModelStore, StoredModel
-from inference.formats.own_models import models_in
+from inference.store.catalog import CatalogEntry
+from inference.store.model_facts import ModelFacts, model_kind, read_facts
+from inference.store.model_store import ModelStore, StoredModel
+from inference.store.own_models import models_in
 
 _IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)")
 _QUANTIZATION = re.compile(r"(?:I?Q\d\w*|BF16|F16|F32|w\d.*)")

@@ -13,9 +13,9 @@ from app.terminal.errors import errors_on_terminal
 
 if TYPE_CHECKING:
     from app.models.model_list import ListedModel
-    from inference.formats.catalog import CatalogEntry
-    from inference.formats.model_store import ModelStore, StoredModel
     from inference.formats.transfer import OnProgress
+    from inference.store.catalog import CatalogEntry
+    from inference.store.model_store import ModelStore, StoredModel
 
 models_app = typer.Typer(
     help="Language models: what there is, what is here.", no_args_is_help=True, rich_markup_mode=None
@@ -27,8 +27,8 @@ _NameArgument = Annotated[str, typer.Argument(metavar="[NAME]", help="The defaul
 def open_store() -> ModelStore:
     """The user's store, fetching from the hub of the settings."""
     from app.engine_setup import load_settings
-    from inference.formats.download import DownloadOptions
-    from inference.formats.model_store import ModelStore
+    from inference.store.download import DownloadOptions
+    from inference.store.model_store import ModelStore
 
     endpoint = load_settings().text("hub.endpoint") or None
     return ModelStore(options=DownloadOptions(hub_endpoint=endpoint))
@@ -105,7 +105,7 @@ def pull(
 def verify(name: _NameArgument = "") -> None:
     """Read a model as a whole and compare its checksum."""
     with errors_on_terminal():
-        from inference.formats.own_models import verify_own
+        from inference.store.own_models import verify_own
 
         wanted, store = _name_or_default(name), open_store()
         with progress_bar(f"Checking {wanted}") as on_progress:
@@ -208,7 +208,7 @@ def _state(stored: StoredModel) -> str:
 
 
 def _origin(entry: CatalogEntry) -> str:
-    from inference.formats.catalog import HubSource
+    from inference.store.catalog import HubSource
 
     names = [
         f"the hub ({source.repo})" if isinstance(source, HubSource) else "the package index" for source in entry.sources

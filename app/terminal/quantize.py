@@ -13,7 +13,7 @@ from app.terminal.errors import INTERRUPTED, UsageError, errors_on_terminal
 from app.terminal.models import open_store, progress_bar
 
 if TYPE_CHECKING:
-    from inference.formats.checkpoint_manifest import Recipe
+    from inference.formats.checkpoint.manifest import Recipe
 
 
 def quantize(

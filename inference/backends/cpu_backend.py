@@ -26,11 +26,11 @@ from inference.errors import BackendUnavailableError
 from inference.formats.mapped_file import drop_file_pages
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
-from kernels import cpu_library as lib
-from kernels import layouts
+from kernels.cpu import layouts
+from kernels.cpu import library as lib
 from kernels.errors import ContractError, KernelError
-from kernels.quant_format import is_quant_format
-from kernels.tile_blocks import ggml_kind, to_ggml
+from kernels.weights.quant_format import is_quant_format
+from kernels.weights.tile_blocks import ggml_kind, to_ggml
 
 _EXACT_DEPTH = {"q6_k": 5.3, "q8_0": 7.6}
 """By the kind of the head: logits are exact where the token's probability is more than e^-depth (0.5 % and 0.05 %) for

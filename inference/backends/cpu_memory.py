@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from inference.backends.backend import PAGE_SIZE, Batch
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
-from kernels import cpu_library as lib
-from kernels import layouts
+from kernels.cpu import layouts
+from kernels.cpu import library as lib
 from kernels.errors import ContractError
 
 FloatArray = NDArray[np.float32]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu_library import OpStruct
+from kernels.cpu.library import OpStruct
 
 MAX_TOKENS = 8
 """Larger steps take so long that noting them would gain nothing."""

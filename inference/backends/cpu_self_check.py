@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.formats.model_source import WeightTensor
-from kernels import layouts
-from kernels.cpu_library import PackedLinear
-from kernels.reference import dequantize
+from kernels.cpu import layouts
+from kernels.cpu.library import PackedLinear
+from kernels.weights.reference import dequantize
 
 _ROWS = 20
 _TOLERANCE = 0.03

@@ -27,16 +27,16 @@ from inference.backends.cuda_weights import WeightLoader
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
-from kernels.attention import Attention, AttentionShape
-from kernels.block_tiles import tile_format
-from kernels.build_pool import BuildPool
-from kernels.cuda_driver import Device, DeviceBuffer
-from kernels.cuda_memory import MEMORY_BLOCK, rounded_up
-from kernels.elementwise import Elementwise
+from kernels.device.driver import Device, DeviceBuffer
+from kernels.device.memory import MEMORY_BLOCK, rounded_up
 from kernels.errors import ContractError, KernelError
-from kernels.linear import DeviceMatrix, Linear
-from kernels.matmul import Matmul
-from kernels.sampling import Sampler, planned_sampler_bytes
+from kernels.launch.attention import Attention, AttentionShape
+from kernels.launch.elementwise import Elementwise
+from kernels.launch.linear import DeviceMatrix, Linear
+from kernels.launch.matmul import Matmul
+from kernels.launch.sampling import Sampler, planned_sampler_bytes
+from kernels.shipped.build_pool import BuildPool
+from kernels.weights.block_tiles import tile_format
 
 PREFILL_CHUNK = 512
 """Prompt tokens of a step: more gain little speed and take more memory."""

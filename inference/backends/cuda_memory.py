@@ -12,8 +12,8 @@ from inference.backends import cuda_plan
 from inference.backends.backend import Batch
 from inference.backends.cuda_plan import Regions
 from inference.models.model_spec import ModelSpec
-from kernels.cuda_driver import Device, DeviceBuffer, Event, HostBuffer
-from kernels.matmul import Activations
+from kernels.device.driver import Device, DeviceBuffer, Event, HostBuffer
+from kernels.launch.matmul import Activations
 
 _UPLOADS = 4
 """Steps whose arrays may be on their way to the GPU at once."""

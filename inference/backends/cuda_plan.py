@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from inference.backends.backend import PAGE_SIZE
 from inference.errors import BackendUnavailableError
 from inference.models.model_spec import ModelSpec
-from kernels.block_tiles import tile_format
-from kernels.quant_format import TILE_COLUMNS, TILE_ROWS, QuantFormat
+from kernels.weights.block_tiles import tile_format
+from kernels.weights.quant_format import TILE_COLUMNS, TILE_ROWS, QuantFormat
 
 ALIGNMENT = 256
 MAX_ROWS = 8

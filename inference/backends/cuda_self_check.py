@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.attention import Attention, AttentionShape
-from kernels.cuda_driver import Device
-from kernels.linear import DeviceMatrix, Linear
-from kernels.matmul import Activations, Matmul
-from kernels.quant_format import QuantFormat, QuantizedMatrix, pack
+from kernels.device.driver import Device
+from kernels.launch.attention import Attention, AttentionShape
+from kernels.launch.linear import DeviceMatrix, Linear
+from kernels.launch.matmul import Activations, Matmul
+from kernels.weights.quant_format import QuantFormat, QuantizedMatrix, pack
 
 _ROWS, _COLUMNS = 48, 256
 _TOLERANCE = 0.01

@@ -13,14 +13,14 @@ import numpy as np
 
 from inference.backends.cuda_plan import MAX_ROWS, WIDTHS, max_pages
 from inference.models.model_spec import ModelSpec
-from kernels import compiler
-from kernels.attention import Attention, AttentionShape
-from kernels.build_pool import Job
-from kernels.cuda_driver import Device
-from kernels.elementwise import Elementwise
-from kernels.linear import DeviceMatrix, Linear
-from kernels.matmul import Activations, Matmul
-from kernels.quant_format import QuantFormat
+from kernels.compile import compiler
+from kernels.device.driver import Device
+from kernels.launch.attention import Attention, AttentionShape
+from kernels.launch.elementwise import Elementwise
+from kernels.launch.linear import DeviceMatrix, Linear
+from kernels.launch.matmul import Activations, Matmul
+from kernels.shipped.build_pool import Job
+from kernels.weights.quant_format import QuantFormat
 
 Variant = tuple[str, str, tuple[tuple[str, int], ...]]
 """Source, kernel, macros."""

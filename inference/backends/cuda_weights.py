@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from inference.backends.cuda_plan import COMMON_KIND, aligned, stack_format
 from inference.formats.model_source import WeightTensor
-from kernels.block_tiles import tile_format
-from kernels.cuda_driver import Device, DeviceBuffer, Event, HostBuffer
+from kernels.device.driver import Device, DeviceBuffer, Event, HostBuffer
 from kernels.errors import ContractError
-from kernels.linear import DeviceMatrix
-from kernels.quant_format import TILE_ROWS, is_quant_format
-from kernels.reference import dequantize
-from kernels.repack import repack
+from kernels.launch.linear import DeviceMatrix
+from kernels.launch.repack import repack
+from kernels.weights.block_tiles import tile_format
+from kernels.weights.quant_format import TILE_ROWS, is_quant_format
+from kernels.weights.reference import dequantize
 
 STAGING_BYTES = 16 << 20
 STAGING_BUFFERS = 3

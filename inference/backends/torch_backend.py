@@ -26,9 +26,9 @@ from inference.backends.backend import HOST_PREFILL_CHUNK, PAGE_SIZE, Batch, sum
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
-from kernels.quant_format import TILE_ROWS, is_quant_format
-from kernels.reference import dequantize
-from kernels.tile_blocks import ggml_kind, to_ggml
+from kernels.weights.quant_format import TILE_ROWS, is_quant_format
+from kernels.weights.reference import dequantize
+from kernels.weights.tile_blocks import ggml_kind, to_ggml
 
 INT4_GROUP = 32
 INT4_KINDS = ("q4_0", "q4_1", "q4_k")

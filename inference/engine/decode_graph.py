@@ -30,9 +30,9 @@ from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, WIDTHS
 from inference.engine.decoder import Decoder
 from inference.engine.runner import Choice, Row, ShouldStop, choose_token, step_batch
 from inference.errors import DeviceFailedError, InferenceError
-from kernels.cuda_driver import Event, Graph
+from kernels.device.driver import Event, Graph
 from kernels.errors import DeviceError
-from kernels.sampling import BROKEN_LOGITS
+from kernels.launch.sampling import BROKEN_LOGITS
 
 _PROMPT_ROW = MAX_ROWS
 """Of the sampler: prompts that end take the rows behind those that decode."""

@@ -38,8 +38,8 @@ def gpu_report() -> GpuReport:
     Raises:
         BackendUnavailableError: it cannot be used; the reason says why and what helps.
     """
-    from kernels import compiler
-    from kernels.cuda_driver import Device
+    from kernels.compile import compiler
+    from kernels.device.driver import Device
     from kernels.errors import KernelError
 
     try:

@@ -20,10 +20,10 @@ from inference.engine.runner import HostRunner, Runner
 from inference.errors import BackendUnavailableError, OutOfMemoryError
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
-from inference.formats.model_store import ModelStore
 from inference.formats.random_model import PREFIX, RandomModel
 from inference.models.rope import inv_freq
 from inference.request import ModelPlan
+from inference.store.model_store import ModelStore
 from inference.text.tokenizer import Tokenizer
 
 MAX_RUNNING = 8

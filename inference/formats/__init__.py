@@ -1,1 +1,1 @@
-"""Model files: readers, the catalog, the store and its downloads."""
+"""Model files: the readers of every format, and the seam that they share."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from inference.errors import ModelFormatError, ModelNotFoundError
-from inference.formats.checkpoint import CheckpointSource
-from inference.formats.checkpoint_manifest import is_checkpoint
-from inference.formats.gguf import GgufSource
-from inference.formats.huggingface import HuggingFaceSource
+from inference.formats.checkpoint.checkpoint import CheckpointSource
+from inference.formats.checkpoint.manifest import is_checkpoint
+from inference.formats.gguf.gguf import GgufSource
+from inference.formats.huggingface.huggingface import HuggingFaceSource
 from inference.formats.model_source import ModelSource
 
 

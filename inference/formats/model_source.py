@@ -26,7 +26,7 @@ class WeightTensor:
     Attributes:
         shape: logical shape, (N, K) for a matrix, (N,) for a vector.
         kind: "f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k" or "q6_k" (ggml's types); of
-            our own checkpoints a name of kernels/quant_format.py such as "w4g128".
+            our own checkpoints a name of kernels/weights/quant_format.py such as "w4g128".
         data: uint8, C-contiguous, the rows' bytes one after the other: (N, row_bytes), or (1, bytes) for a vector and
             for tiles. May be a view of a mapped file: copy what has to outlive the source.
     """

@@ -19,7 +19,7 @@ from inference.formats.weight_shapes import weight_shapes
 from inference.models.model_spec import ModelSpec
 from inference.text.byte_alphabet import characters_by_byte
 from inference.text.tokenizer_data import TokenizerData
-from kernels.quant_format import QuantFormat
+from kernels.weights.quant_format import QuantFormat
 
 PREFIX = "random:"
 _POOL_BYTES = 8 << 20

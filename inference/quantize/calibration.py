@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.errors import InvalidRequestError
-from inference.formats.checkpoint_layout import EMBEDDING, NORM
+from inference.formats.checkpoint.layout import EMBEDDING, NORM
 from inference.models.model_spec import ModelSpec
 from inference.models.rope import inv_freq
 from inference.quantize.curvature import Curvature, curvature_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.quant_format import TILE_COLUMNS
+from kernels.weights.quant_format import TILE_COLUMNS
 
 BLOCK_COLUMNS = 8192
 """Most columns whose errors are seen together: three matrices of that width squared are in memory at once."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inference.quantize.curvature import Curvature, CurvatureBlock
 from inference.quantize.quantizer import NearestQuantizer
-from kernels.quant_format import QuantFormat, QuantizedMatrix
+from kernels.weights.quant_format import QuantFormat, QuantizedMatrix
 
 Floats = NDArray[np.float32]
 

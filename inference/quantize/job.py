@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from inference.errors import InvalidRequestError, ModelFormatError, UnsupportedModelError
-from inference.formats.checkpoint import TOKENIZER_DATA, CheckpointSource, write_tokenizer_data
-from inference.formats.checkpoint_layout import EMBEDDING, HEAD, HEAD_FILE, LayoutFile, checkpoint_layout
-from inference.formats.checkpoint_manifest import Origin, Recipe
-from inference.formats.checkpoint_writer import CheckpointWriter, Chunks, check_directory, entries_of, planned_bytes
-from inference.formats.huggingface_config import config_of
-from inference.formats.lora import CONFIG, WEIGHTS, LoraAdapter
+from inference.formats.checkpoint.checkpoint import TOKENIZER_DATA, CheckpointSource, write_tokenizer_data
+from inference.formats.checkpoint.layout import EMBEDDING, HEAD, HEAD_FILE, LayoutFile, checkpoint_layout
+from inference.formats.checkpoint.manifest import Origin, Recipe
+from inference.formats.checkpoint.writer import CheckpointWriter, Chunks, check_directory, entries_of, planned_bytes
+from inference.formats.huggingface.config import config_of
+from inference.formats.huggingface.lora import CONFIG, WEIGHTS, LoraAdapter
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
-from inference.formats.source_files import copied_files, sha256_of, weight_files_of
 from inference.formats.transfer import OnProgress
 from inference.quantize.calibration import Calibration, check_length
 from inference.quantize.curvature import Curvature
@@ -39,8 +38,9 @@ from inference.quantize.scheme import (
 )
 from inference.quantize.text_file import read_text_file
 from inference.quantize.weight_stream import WeightStream
+from inference.store.source_files import copied_files, sha256_of, weight_files_of
 from inference.text.tokenizer import Tokenizer
-from kernels.quant_format import QuantFormat, pack
+from kernels.weights.quant_format import QuantFormat, pack
 
 CALIBRATION_TOKENS = 4096
 SAMPLED = 8

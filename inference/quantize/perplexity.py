@@ -187,7 +187,7 @@ def _saved_ids(path: Path, vocab_size: int) -> NDArray[np.int32]:
 def _open(model: str) -> ModelSource:
     if Path(model).exists():
         return open_model(Path(model))
-    from inference.formats.model_store import ModelStore
+    from inference.store.model_store import ModelStore
 
     return open_model(ModelStore().resolve(model))
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from inference.quantize.curvature import Curvature
 from kernels.errors import CompileError
-from kernels.quant_format import QuantFormat, QuantizedMatrix
-from kernels.rounding import GroupRounder, round_in_numpy
+from kernels.weights.quant_format import QuantFormat, QuantizedMatrix
+from kernels.weights.rounding import GroupRounder, round_in_numpy
 
 Floats = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ class Quantizer(Protocol):
 
 
 class NearestQuantizer:
-    """To the nearest code, with the best of many scales for each group (kernels/rounding.py).
+    """To the nearest code, with the best of many scales for each group (kernels/weights/rounding.py).
 
     Args:
         threads: None is one for each physical core.

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from inference.errors import InvalidRequestError
-from inference.formats.checkpoint_layout import EMBEDDING, HEAD, StoredTensor, checkpoint_layout
+from inference.formats.checkpoint.layout import EMBEDDING, HEAD, StoredTensor, checkpoint_layout
 from inference.models.model_spec import ModelSpec
-from kernels.quant_format import GROUP_SIZES, QuantFormat
+from kernels.weights.quant_format import GROUP_SIZES, QuantFormat
 
 Scheme = Literal["w4", "w4-all", "mixed", "w3", "auto"]
 SCHEMES: tuple[Scheme, ...] = ("w4", "w4-all", "mixed", "w3", "auto")

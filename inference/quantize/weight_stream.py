@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.errors import ModelFormatError
-from inference.formats.lora import LoraAdapter
+from inference.formats.huggingface.lora import LoraAdapter
 from inference.formats.mapped_file import drop_file_pages
 from inference.formats.model_source import ModelSource, WeightTensor
-from kernels.quant_format import TILE_ROWS
-from kernels.reference import dequantize
-from kernels.rounding import LARGEST
+from kernels.weights.quant_format import TILE_ROWS
+from kernels.weights.reference import dequantize
+from kernels.weights.rounding import LARGEST
 
 SLICE_WEIGHTS = 4 * 2**20
 """Weights that are float32 at a time: 16 MiB, some of which are copied once or twice more."""

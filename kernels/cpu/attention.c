@@ -6,7 +6,7 @@
  * Numerics:  float32, online softmax page by page, a fresh start every 512 positions, merged in order: a row is the
  *            same operations alone, in a batch, split or not. Slots at and behind a row's limit never reach its sums:
  *            they may hold NaN.
- * Oracle:    float64 softmax in tests/kernels/test_attention.py.
+ * Oracle:    float64 softmax in tests/kernels/cpu/test_attention.py.
  * Measured:  kernels/README.md.
  * Source:    online softmax: Milakov and Gimelshein 2018; splitting over KV: Dao et al. 2023 (Flash-Decoding). */
 #include <math.h>

@@ -3,7 +3,7 @@
  * Requires:  nothing of k or m; rows beyond n are zeros.
  * Launch:    on the calling thread, in blocks of up to 8 tokens (4 where a tile takes more than one vector).
  * Numerics:  float32 FMA, even and odd k apart and added at the end; the same for any m.
- * Oracle:    float64 product of kernels/reference.py's weights.
+ * Oracle:    float64 product of kernels/weights/reference.py's weights.
  * Measured:  kernels/README.md; bound by memory for one token.
  * Source:    own. */
 #include "workspace.h"

@@ -3,7 +3,7 @@
  * Requires:  head_dim even; every position's page in the table; page_size slots in each page.
  * Launch:    a chunk 16 tokens; fewer tokens stay on the caller, since waking costs more.
  * Numerics:  float32 sums in lanes, added in a fixed order; angles in float64; float16 values are held to +-65504.
- * Oracle:    float64 formulas in tests/kernels/test_elementwise.py.
+ * Oracle:    float64 formulas in tests/kernels/cpu/test_elementwise.py.
  * Measured:  kernels/README.md.
  * Source:    RoPE: Su et al. 2021, half-split pairs; RMSNorm: Zhang and Sennrich 2019. */
 #include <math.h>

@@ -9,7 +9,7 @@
  *            matter within 6 deviations are computed from all bits, bit for bit as linear.c would, with the rest of
  *            their tile: a row that matters is missed once in 10^9. Other rows get the first pass's value, lowered by
  *            half the variance, so that the mean of e^logit, and with it the probability of the tail, stays right.
- * Oracle:    tests/kernels/test_head.py: all rows that matter equal linear.c's.
+ * Oracle:    tests/kernels/cpu/test_head.py: all rows that matter equal linear.c's.
  * Measured:  kernels/README.md; reads 40 to 60 % of a Q6_K or Q8_0 head.
  * Source:    own. */
 #include <math.h>

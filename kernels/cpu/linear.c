@@ -5,7 +5,7 @@
  *            once into the thread's scratch and run over it in blocks of 8 tokens.
  * Numerics:  int8 activations, int32 sums in a group of 32, float32 across groups in the order of k. Each output is the
  *            same sequence of operations for any m and any number of threads: bitwise equal alone and in a batch.
- * Oracle:    float64 product of kernels/reference.py's weights and the quantized activations.
+ * Oracle:    float64 product of kernels/weights/reference.py's weights and the quantized activations.
  * Measured:  kernels/README.md; bound by memory for one token, by the dot products of two ports for many.
  * Source:    own; VNNI's use for 16 rows at once needs no sum across lanes. */
 #include "workspace.h"

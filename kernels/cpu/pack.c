@@ -4,7 +4,7 @@
  * Requires:  k a multiple of the kind's block (32, or 256 for the K kinds); 0 <= ids < n.
  * Launch:    a chunk a few tiles of 16 rows, over the pool; rows beyond n are packed as zeros.
  * Numerics:  loses nothing: every bit of the file is kept; read_rows multiplies in float32.
- * Oracle:    kernels/reference.py: dequantize, and multiplying by the unit matrix gives the rows back.
+ * Oracle:    kernels/weights/reference.py: dequantize, and multiplying by the unit matrix gives the rows back.
  * Measured:  a 1.1 GB model packs in a second on two cores of Zen 4.
  * Source:    the block layouts are ggml's (ggml-common.h, MIT), the tiles our own. */
 #include <stddef.h>

@@ -5,7 +5,7 @@
  *            helper that the system has put aside holds no chunk, so it stalls nobody. Helpers spin for about the gap
  *            between two jobs, then sleep until the next one; they run at a lower priority than the user's windows.
  * Numerics:  none; which thread takes a chunk must not change what the chunk computes.
- * Oracle:    tests/kernels/test_pool.py counts every chunk exactly once.
+ * Oracle:    tests/kernels/cpu/test_pool.py counts every chunk exactly once.
  * Measured:  kernels/README.md.
  * Source:    own. */
 #include <stdatomic.h>

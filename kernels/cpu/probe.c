@@ -3,7 +3,7 @@
  * Requires:  nothing; built for the oldest CPU of its kind.
  * Launch:    once, before a variant of the kernels is chosen.
  * Numerics:  none.
- * Oracle:    tests/kernels/test_cpu_compiler.py compares it with the system's own list where there is one.
+ * Oracle:    tests/kernels/cpu/test_compiler.py compares it with the system's own list where there is one.
  * Measured:  not timed.
  * Source:    Intel's manual, volume 2, CPUID; XGETBV tells whether the system saves the wide registers. */
 #ifdef _WIN32

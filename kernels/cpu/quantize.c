@@ -3,7 +3,7 @@
  * Requires:  k % 32 == 0; m <= ws->max_tokens; k <= ws->max_k.
  * Launch:    one chunk for each block of 8 tokens; up to 4 tokens on the caller alone, since waking costs more.
  * Numerics:  float32; ties to even; a group of zeros has scale 0. A row's bytes depend on nothing but the row.
- * Oracle:    tests/kernels/test_linear.py: |x - scale q| <= scale / 2, and the sums.
+ * Oracle:    tests/kernels/cpu/test_linear.py: |x - scale q| <= scale / 2, and the sums.
  * Measured:  kernels/README.md.
  * Source:    own; groups of 32 as in ggml's Q8_1. */
 #include "workspace.h"

@@ -7,7 +7,7 @@
  *            -2^(bits-1) is of use on both sides. With minima: it is the share of the group's range that is covered.
  * Launch:    a chunk is 16 rows, over the pool.
  * Numerics:  float32 in one fixed order (16 lanes, then halves), no fused operations: the same codes on every CPU.
- * Oracle:    kernels/rounding.py: round_in_numpy, bitwise.
+ * Oracle:    kernels/weights/rounding.py: round_in_numpy, bitwise.
  * Measured:  kernels/README.md.
  * Source:    own. */
 #include "pool.h"

@@ -1,4 +1,4 @@
-/* Weights in tiles of 16 rows; kernels/layouts.py draws them. The numbers of the kinds are those of layouts.KINDS. */
+/* Weights in tiles of 16 rows; kernels/cpu/layouts.py draws them. The numbers of the kinds are those of layouts.KINDS. */
 #pragma once
 #include "simd.h"
 

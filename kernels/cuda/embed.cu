@@ -1,4 +1,4 @@
-// Computes: out[i] = row token_ids[i] of a table in the tile format of kernels/quant_format.py.
+// Computes: out[i] = row token_ids[i] of a table in the tile format of kernels/weights/quant_format.py.
 // Arguments: table, token_ids, out, rows, columns, tokens
 // Requires: rows >= 1; columns >= 1; tokens >= 1; columns % 4 == 0; BITS in (3, 4, 8); GROUP in (32, 64, 128); MINIMA
 //   in (0, 1)

@@ -7,8 +7,8 @@
 //   shared memory.
 // Numerics: exact int32 sums over a group of weights, float32 over groups in the order of K: a token's result depends
 //   neither on the other tokens nor on the shape of a block. DIGITS = 1 takes activations rounded to 8 bits.
-// Oracle: the float64 product with QuantizedMatrix.dequantize of kernels/quant_format.py
-// Measured: see the docstring of kernels/matmul.py
+// Oracle: the float64 product with QuantizedMatrix.dequantize of kernels/weights/quant_format.py
+// Measured: see the docstring of kernels/launch/matmul.py
 // Source: own; a pipeline of asynchronous copies through shared memory, as CUTLASS describes it
 
 // BITS, GROUP, MINIMA: the weights' format. ROW_WARPS, ROW_TILES, TOKEN_WARPS, TOKEN_TILES: the shape of a block.

@@ -10,7 +10,7 @@
 //   units_at_once == WARPS // window_slices; batch_units >= 1; batch_units * 16 * TOKENS <= 32 * WARPS;
 //   block_units >= 0; more_blocks >= 0; block_units + more_blocks >= 1
 // Launch: grid: a block for each SM, or for each unit where those are at most half as many; 32 * WARPS threads; shared
-//   memory as kernels/matvec.py plans it
+//   memory as kernels/launch/matvec.py plans it
 // Numerics: x as two int8 digits with a float32 scale for each 128 columns; int32 sums inside a group of weights,
 //   float32 sums over groups in an order that depends on the columns and the format alone, so a token's result is
 //   bitwise the same for every TOKENS, any neighbours and any grid; |sum of a group| <= 128 * 32639 * 128 < 2^30

@@ -42,7 +42,7 @@ struct MatvecArguments {
   float* out;             // (tokens, rows), GATED: (tokens, rows / 2)
   float eps;
   int rows, columns, tokens;
-  // The plan, kernels/matvec.py. K is cut into slices, each summed by one warp; x of a window of slices lies in shared
+  // The plan, kernels/launch/matvec.py. K is cut into slices, each summed by one warp; x of a window of slices lies in shared
   // memory at a time; a unit is a row tile, a pair of them where GATED; a batch of units lies between two barriers.
   int tiles, units;          // along K; along the rows
   int slices, slice_tiles;   // of K; tiles of a slice

@@ -5,8 +5,8 @@
 // Numerics: RMSNorm in float32, its sum in an order that the number of threads alone gives; one scale for 128 columns,
 //   the largest |x| / 32639; digits of the nearest integer; sums are scale times an exact integer sum.
 // Oracle: RMSNorm and rounding in float64, in the test of this kernel
-// Measured: with matmul.cu, in the docstring of kernels/matmul.py
-// Source: the tile format of kernels/quant_format.py
+// Measured: with matmul.cu, in the docstring of kernels/launch/matmul.py
+// Source: the tile format of kernels/weights/quant_format.py
 
 // x float32 (tokens, columns); norm float32 (columns) or 0. Written for each 128 columns (padding is zero) and token:
 //   high, low  int8 (K / 128, token_stride, 128), in the order in which matmul.cu reads them: column 32 j + 8 t + i of

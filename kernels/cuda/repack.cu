@@ -1,11 +1,11 @@
-// Computes: a matrix of ggml's blocks or of floats as tiles of kernels/quant_format.py, groups of 32 columns
+// Computes: a matrix of ggml's blocks or of floats as tiles of kernels/weights/quant_format.py, groups of 32 columns
 // Arguments: source, destination, row_bytes, kind, bits, minima, rows, columns
 // Requires: 0 <= kind <= 10; rows >= 1; columns >= 1; row_bytes >= 1; kind >= 8 or columns % 32 == 0;
 //   not 5 <= kind <= 7 or columns % 256 == 0; source % 16 == 0; destination % 16 == 0;
 //   bits == 8 or (bits == 4 and kind in (0, 1, 5)); minima in (0, 1); minima == 1 or kind in (0, 2, 4, 7, 8, 9, 10)
 // Launch: grid ceil(tiles / 4), block 256: one thread for each group of 32 columns of a row, 64 for each tile
 // Numerics: float32, each product, sum and quotient rounded to nearest, never contracted; float16 rounded once
-// Oracle: kernels/block_tiles.py repack_reference, to the bit
+// Oracle: kernels/weights/block_tiles.py repack_reference, to the bit
 // Measured: 11,008 x 2,048 weights on an H200: q4_0 14 us, q4_k 21, q8_0 24, q6_k 56, f16 118, f32 208: 0.1 to 1.6
 //   times 10^12 weights a second
 // Source: own; the layouts of the blocks are ggml's
@@ -23,7 +23,7 @@ struct RepackArguments {
   int kind, bits, minima, rows, columns;
 };
 
-// In the order of KINDS of kernels/repack.py.
+// In the order of KINDS of kernels/launch/repack.py.
 enum Kind { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, F16, BF16, F32 };
 
 // A group: four codes a register, columns 4 r .. 4 r + 3 of it in register r.

@@ -6,7 +6,7 @@
 #define THREADS 512
 #define WARPS (THREADS / WARP)
 
-// Written instead of a token; kernels/sampling.py has the same numbers.
+// Written instead of a token; kernels/launch/sampling.py has the same numbers.
 #define LOGIT_IS_NAN -1
 #define LOGIT_IS_INFINITE -2
 #define ALL_MINUS_INFINITE -3

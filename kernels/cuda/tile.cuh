@@ -1,4 +1,4 @@
-// The weight tiles of kernels/quant_format.py as tensor-core operands, and activations as two int8 digits.
+// The weight tiles of kernels/weights/quant_format.py as tensor-core operands, and activations as two int8 digits.
 //
 // A tile is 16 rows by 128 columns. Lane 4g + t holds columns 32t..32t+31 of rows g and g + 8: 64 codes, decoded into
 // four steps of mma_i8, step j taking columns 8j..8j+7 of the lane's 32. The activations of a token lie in column order,

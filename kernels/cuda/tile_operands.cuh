@@ -1,6 +1,6 @@
 // Weight tiles in shared memory as tensor-core operands whose steps do not cross groups of columns: step j takes
 // columns 32 j..32 j + 31. Lane 4 g + t takes columns 32 j + 8 t..+7 of rows g and g + 8; they lie in the part of
-// lane 4 g + j of the tile (kernels/quant_format.py), so 16-byte parts change places in shared memory, or lanes would
+// lane 4 g + j of the tile (kernels/weights/quant_format.py), so 16-byte parts change places in shared memory, or lanes would
 // meet in a bank.
 #pragma once
 #include "tile.cuh"

@@ -12,7 +12,7 @@ import pytest
 
 from app.paths import welcomed_file
 from inference.errors import ModelNotFoundError
-from inference.formats.model_store import ModelStore
+from inference.store.model_store import ModelStore
 from tests.e2e.conftest import ROOT
 from tests.x_display import XDisplay, wait_for
 

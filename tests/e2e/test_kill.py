@@ -15,7 +15,7 @@ import pytest
 from app.history.history import History
 from app.paths import history_file
 from inference.errors import ModelNotFoundError
-from inference.formats.model_store import ModelStore
+from inference.store.model_store import ModelStore
 from tests.e2e.conftest import App, Editor
 from tests.x_display import XDisplay
 

@@ -20,8 +20,8 @@ from app.todos.todo import parse_todos
 from inference.engine.options import EngineOptions
 from inference.engine.worker import Worker
 from inference.errors import ModelNotFoundError
-from inference.formats.model_store import ModelStore
 from inference.request import DoneEvent, FailedEvent, ModelState, TokenEvent
+from inference.store.model_store import ModelStore
 
 SMALL, ABLE = "smollm2-135m-instruct", "qwen2.5-coder-0.5b-instruct"
 CODE_WORD = "BLUEHERON"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inference.errors import ModelNotFoundError
-from inference.formats.model_store import ModelStore
+from inference.store.model_store import ModelStore
 from tests.e2e.conftest import App, Editor
 from tests.x_display import XDisplay, wait_for
 

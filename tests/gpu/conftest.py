@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernels.cuda_driver import Device, DeviceBuffer
+from kernels.device.driver import Device, DeviceBuffer
 from kernels.errors import DeviceError
 
 GUARD_BYTES = 4096

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.attention import PAGE_SIZE, Attention, AttentionShape
-from kernels.cuda_driver import Device
+from kernels.device.driver import Device
+from kernels.launch.attention import PAGE_SIZE, Attention, AttentionShape
 
 TOLERANCE = 5e-4
 """Of a head's result: weights of float16 and their sum give about 1e-4, float16 queries would give 1e-2 here."""

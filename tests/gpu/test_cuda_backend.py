@@ -27,7 +27,7 @@ from inference.formats.random_model import RandomModel
 from inference.models.model_spec import ModelSpec
 from inference.models.rope import inv_freq
 from inference.request import SamplingParams
-from kernels.reference import dequantize
+from kernels.weights.reference import dequantize
 
 NUM_PAGES = 24
 CHUNK = 96

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels import compiler
-from kernels.cuda_driver import Device, Kernel
+from kernels.compile import compiler
+from kernels.device.driver import Device, Kernel
 from kernels.errors import DeviceError, OutOfDeviceMemory
 
 MIB = 1 << 20
@@ -243,7 +243,7 @@ def test_a_kernel_that_fails_is_an_error_with_its_cure(device: Device, source: P
     """In a process of its own: the context is lost."""
     code = """
     import sys
-    from kernels.cuda_driver import Device
+    from kernels.device.driver import Device
     from test_device import ScaleArguments
     device = Device()
     out = device.allocate(4)

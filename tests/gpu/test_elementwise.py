@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.cuda_driver import Device
-from kernels.elementwise import Elementwise
-from kernels.linear import DeviceMatrix
-from kernels.quant_format import BITS, GROUP_SIZES, QuantFormat, QuantizedMatrix, pack
+from kernels.device.driver import Device
+from kernels.launch.elementwise import Elementwise
+from kernels.launch.linear import DeviceMatrix
+from kernels.weights.quant_format import BITS, GROUP_SIZES, QuantFormat, QuantizedMatrix, pack
 
 FORMATS = [QuantFormat(*choice) for choice in itertools.product(BITS, GROUP_SIZES, (True, False))]
 

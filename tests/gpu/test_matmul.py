@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernels.cuda_driver import Device
+from kernels.device.driver import Device
 from kernels.errors import ContractError
-from kernels.linear import DeviceMatrix
-from kernels.matmul import Activations, BlockShape, Matmul
-from kernels.quant_format import QuantFormat, QuantizedMatrix, pack
+from kernels.launch.linear import DeviceMatrix
+from kernels.launch.matmul import Activations, BlockShape, Matmul
+from kernels.weights.quant_format import QuantFormat, QuantizedMatrix, pack
 
 FORMATS = [f"w{bits}g{group}{minima}" for bits in (3, 4, 8) for group in (32, 64, 128) for minima in ("", "m")]
 TOLERANCE = 4e-4

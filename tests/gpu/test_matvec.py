@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernels.cuda_driver import Device
-from kernels.linear import DeviceMatrix, Linear
-from kernels.quant_format import QuantFormat, QuantizedMatrix, pack
+from kernels.device.driver import Device
+from kernels.launch.linear import DeviceMatrix, Linear
+from kernels.weights.quant_format import QuantFormat, QuantizedMatrix, pack
 
 EPS = 1e-6
 FORMATS = [f"w{bits}g{group}{minima}" for bits in (3, 4, 8) for group in (32, 64, 128) for minima in ("", "m")]

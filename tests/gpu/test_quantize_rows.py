@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernels.cuda_driver import Device
+from kernels.device.driver import Device
 from kernels.errors import ContractError
-from kernels.matmul import Activations, Matmul
+from kernels.launch.matmul import Activations, Matmul
 
 EPS = 1e-6
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.cuda_driver import Device
-from kernels.read_rate import gpu_read_rate
+from kernels.device.driver import Device
+from kernels.measure.read_rate import gpu_read_rate
 
 
 def test_a_gpu_reads_at_a_rate_that_can_be(device: Device) -> None:

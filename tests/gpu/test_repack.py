@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.block_tiles import common_format, repack_reference, tile_format
-from kernels.cuda_driver import Device
-from kernels.quant_format import QuantFormat
-from kernels.reference import BLOCK_LAYOUTS, row_bytes
-from kernels.repack import KINDS, repack
+from kernels.device.driver import Device
+from kernels.launch.repack import KINDS, repack
+from kernels.weights.block_tiles import common_format, repack_reference, tile_format
+from kernels.weights.quant_format import QuantFormat
+from kernels.weights.reference import BLOCK_LAYOUTS, row_bytes
 from tests.random_weights import random_weights
 
 

@@ -12,9 +12,9 @@ import pytest
 from inference.engine.sampler import choose, uniform
 from inference.errors import InferenceError
 from inference.request import SamplingParams
-from kernels.cuda_driver import Device
+from kernels.device.driver import Device
 from kernels.errors import ContractError
-from kernels.sampling import (
+from kernels.launch.sampling import (
     ALL_MINUS_INFINITE,
     BROKEN_LOGITS,
     LOGIT_IS_INFINITE,

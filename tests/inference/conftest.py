@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inference.errors import ModelNotFoundError
-from inference.formats.model_store import ModelStore
+from inference.store.model_store import ModelStore
 
 TINY: dict[str, dict[str, Any]] = {
     "hidden_size": 48,
@@ -102,3 +102,11 @@ def _save_tokenizer(path: Path, vocab_size: int) -> None:
     (path / "tokenizer.json").write_text(json.dumps(document), encoding="utf-8")
     settings = {"eos_token": CONTROL_TOKENS[2], "chat_template": CHATML}
     (path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+@pytest.fixture
+def tiny() -> Any:
+    """What writes tiny model files, and their sizes. Imported late: not every test that stands on this file has gguf."""
+    from tests.inference import tiny_files
+
+    return tiny_files

@@ -73,7 +73,7 @@ def test_a_driver_brings_its_extra_and_kernels_once(
     monkeypatch.setattr(steps, "has_nvidia_driver", lambda shell: True)
     assert run(made) == 0
     assert shell.ran("--editable", f"{made.root}[cuda]") == 1
-    assert shell.ran("kernels.resource_table", "--here") == 1
+    assert shell.ran("kernels.shipped.resource_table", "--here") == 1
     shell.commands.clear()
     assert run(made) == 0
     assert len(shell.commands) == 1

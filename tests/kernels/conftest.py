@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from inference.backends.cpu_self_check import random_matrix
-from kernels import cpu_compiler
-from kernels import cpu_library as lib
-from kernels.reference import dequantize
+from kernels.cpu import compiler as cpu_compiler
+from kernels.cpu import library as lib
+from kernels.weights.reference import dequantize
 
 F32 = NDArray[np.float32]
 CANARY = 3

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.errors import ModelNotFoundError
-from inference.formats.model_store import ModelStore
+from inference.store.model_store import ModelStore
 from tests.e2e.conftest import Editor, PipedProgram
 from tests.pictures.slow_hub import SlowHub, slow_hub
 from tests.pictures.small_picture import take_picture

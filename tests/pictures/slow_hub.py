@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from inference.formats.catalog import load_catalog
+from inference.store.catalog import load_catalog
 
 CHUNK_BYTES = 1 << 20
 

@@ -22,7 +22,7 @@ from inference.errors import InferenceError
 
 if TYPE_CHECKING:
     from app.qt.home.welcome import OfferedModel, Welcome
-    from inference.formats.model_store import ModelStore
+    from inference.store.model_store import ModelStore
 
 _log = logging.getLogger(__name__)
 _SAMPLES = {"en": "english.txt", "zh": "chinese.txt"}
@@ -114,8 +114,8 @@ class WelcomeOwner(QObject):
     # --- models -------------------------------------------------------------------------------------------------
 
     def _store_of_settings(self) -> ModelStore:
-        from inference.formats.download import DownloadOptions
-        from inference.formats.model_store import ModelStore
+        from inference.store.download import DownloadOptions
+        from inference.store.model_store import ModelStore
 
         return ModelStore(options=DownloadOptions(hub_endpoint=self._settings.text("hub.endpoint") or None))
 

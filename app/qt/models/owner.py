@@ -36,9 +36,9 @@ from app.remote.address import is_remote
 from app.settings.settings import Settings, SettingsFileError
 from app.translation import Translator, UserText
 from inference.errors import InferenceError
-from inference.formats.download import DownloadOptions
-from inference.formats.model_store import ModelStore
 from inference.request import ModelEvent, ModelPlan, ModelState
+from inference.store.download import DownloadOptions
+from inference.store.model_store import ModelStore
 
 # Other programs take memory and give it back.
 REFRESH_MS = 15_000

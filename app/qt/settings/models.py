@@ -9,7 +9,7 @@ from app.translation import Translator
 
 def model_choices(translator: Translator) -> list[ModelChoice]:
     """The catalog: those that are here first. Looks at the disk, not at the network."""
-    from inference.formats.model_store import ModelStore
+    from inference.store.model_store import ModelStore
 
     tr = translator.tr
     here, elsewhere = [], []

@@ -25,8 +25,8 @@ def test_host_memory_has_a_rate() -> None:
 
 
 def test_a_gpu_that_is_gone_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernels import read_rate as module
     from kernels.errors import KernelError
+    from kernels.measure import read_rate as module
 
     def gone() -> float:
         raise KernelError("gone")

@@ -78,9 +78,9 @@ def write_settings(path: Path) -> None:
 
 def pull(root: Path, endpoint: str, num_bytes: int, sha256: str) -> None:
     """Fetches the model "tiny"."""
-    from inference.formats.catalog import Catalog, CatalogEntry, HubSource
-    from inference.formats.download import DownloadOptions
-    from inference.formats.model_store import ModelStore
+    from inference.store.catalog import Catalog, CatalogEntry, HubSource
+    from inference.store.download import DownloadOptions
+    from inference.store.model_store import ModelStore
 
     source = (HubSource("o/tiny"),)
     entry = CatalogEntry("tiny", "Tiny", "MIT", "", "gguf", "tiny.gguf", num_bytes, sha256, 1, 1, source)

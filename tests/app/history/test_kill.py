@@ -19,9 +19,9 @@ import pytest
 from app.history.history import History
 from app.settings.registry import setting_registry
 from app.settings.settings import Settings
-from inference.formats.catalog import HubSource
+from inference.store.catalog import HubSource
 from tests.app.history.kill_target import operate
-from tests.inference.formats.test_model_store import FakeHub, entry_of, store_of
+from tests.inference.store.test_model_store import FakeHub, entry_of, store_of
 
 ROOT = Path(__file__).parents[3]
 HISTORY_KILLS = 50

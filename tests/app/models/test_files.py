@@ -13,9 +13,9 @@ from app.memory.holders import MemoryHolder, largest_holders
 from app.models.files import ModelFiles
 from app.translation import UserText
 from inference.errors import InferenceError
-from inference.formats import own_models
-from inference.formats.model_store import ModelStore
-from inference.formats.own_models import OwnCheck
+from inference.store import own_models
+from inference.store.model_store import ModelStore
+from inference.store.own_models import OwnCheck
 from tests.app.models.test_model_list import write_gguf
 
 Told = UserText | InferenceError

@@ -21,8 +21,8 @@ from app.models.model_list import (
     without_path,
 )
 from app.remote.address import RemoteAddress
-from inference.formats.catalog import load_catalog
-from inference.formats.model_store import ModelStore
+from inference.store.catalog import load_catalog
+from inference.store.model_store import ModelStore
 
 
 def write_gguf(path: Path, name: str = "Mine", licence: str = "mit") -> Path:

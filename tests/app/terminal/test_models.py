@@ -13,7 +13,7 @@ from app.settings.registry import setting_registry
 from app.settings.settings import Settings
 from app.terminal import models as models_cli
 from inference.errors import InvalidRequestError
-from inference.formats.model_store import ModelStore
+from inference.store.model_store import ModelStore
 from tests.app.models.test_model_list import write_gguf
 
 runner = CliRunner()

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from inference.errors import InvalidRequestError
-from inference.formats.checkpoint_manifest import Origin, Recipe
+from inference.formats.checkpoint.manifest import Origin, Recipe
 from inference.models.model_spec import ModelSpec
 from inference.quantize.job import QuantizeOptions
 

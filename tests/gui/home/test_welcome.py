@@ -24,8 +24,8 @@ from app.settings.registry import setting_registry
 from app.settings.settings import Settings
 from app.translation import Translator, UserText
 from inference.errors import DownloadCancelledError, DownloadError
-from inference.formats.model_store import ModelStore
 from inference.formats.transfer import IsCancelled, OnProgress
+from inference.store.model_store import ModelStore
 from tests.gui.test_accessibility import nameless
 
 pytestmark = pytest.mark.gui

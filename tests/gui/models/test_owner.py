@@ -26,9 +26,9 @@ from app.settings.registry import setting_registry
 from app.settings.settings import Settings
 from app.translation import Translator
 from inference.errors import DownloadCancelledError, OutOfMemoryError
-from inference.formats.model_store import ModelStore
 from inference.formats.transfer import IsCancelled, OnProgress
 from inference.request import ModelEvent, ModelPlan, ModelState
+from inference.store.model_store import ModelStore
 from tests.app.models.test_model_list import write_gguf
 from tests.app.remote.remote_server import Script, serve
 

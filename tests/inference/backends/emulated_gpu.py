@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from inference.engine.sampler import choose
 from inference.errors import InferenceError
 from inference.request import SamplingParams
-from kernels.attention import PAGE_SIZE
-from kernels.block_tiles import repack_reference
-from kernels.contracts import contract_of
-from kernels.cuda_memory import MEMORY_BLOCK, rounded_up
+from kernels.compile.contracts import contract_of
+from kernels.device.memory import MEMORY_BLOCK, rounded_up
 from kernels.errors import OutOfDeviceMemory
-from kernels.quant_format import QuantFormat, unpack
-from kernels.reference import row_bytes
-from kernels.repack import KINDS
-from kernels.sampling import LOGIT_IS_NAN, ROW_IS_IDLE, SamplingRow
+from kernels.launch.attention import PAGE_SIZE
+from kernels.launch.repack import KINDS
+from kernels.launch.sampling import LOGIT_IS_NAN, ROW_IS_IDLE, SamplingRow
+from kernels.weights.block_tiles import repack_reference
+from kernels.weights.quant_format import QuantFormat, unpack
+from kernels.weights.reference import row_bytes
 
 BASE = 1 << 40
 Launch = Callable[[], None]
@@ -124,7 +124,7 @@ class EmulatedKernel:
 
 
 class EmulatedGpu:
-    """Takes the place of kernels.cuda_driver.Device.
+    """Takes the place of kernels.device.driver.Device.
 
     Attributes:
         launched: names of kernels, in order, captured ones once.

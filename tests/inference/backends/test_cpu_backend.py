@@ -20,7 +20,7 @@ from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
 from inference.models.rope import inv_freq
 from inference.text.tokenizer import Tokenizer
-from kernels import cpu_library as lib
+from kernels.cpu import library as lib
 from kernels.errors import CompileError, ContractError
 
 PAGES = 12

@@ -27,8 +27,8 @@ from inference.models.rope import inv_freq
 from inference.request import DoneEvent, FailedEvent, GenerationRequest, Grammar, Message, SamplingParams, TokenEvent
 from inference.text.tokenizer import Tokenizer
 from kernels.errors import DeviceError
-from kernels.reference import dequantize
-from kernels.sampling import Sampler
+from kernels.launch.sampling import Sampler
+from kernels.weights.reference import dequantize
 from tests.inference.backends.emulated_gpu import EmulatedGpu, EmulatedStream
 
 CHUNK = 48

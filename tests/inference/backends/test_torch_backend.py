@@ -15,7 +15,7 @@ from inference.backends.torch_backend import INT4_KINDS, TorchBackend
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
-from kernels.reference import BLOCK_LAYOUTS, dequantize
+from kernels.weights.reference import BLOCK_LAYOUTS, dequantize
 from tests.random_weights import random_weights
 
 SPEC = ModelSpec(

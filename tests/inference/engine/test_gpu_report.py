@@ -6,7 +6,7 @@ import pytest
 
 from inference.engine.gpu_report import GpuReport, gpu_report
 from inference.errors import BackendUnavailableError
-from kernels import compiler
+from kernels.compile import compiler
 from kernels.errors import CompileError, DeviceError
 
 
@@ -29,7 +29,7 @@ class FakeDevice:
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> type[FakeDevice]:
     monkeypatch.setattr(FakeDevice, "closed", 0)
-    monkeypatch.setattr("kernels.cuda_driver.Device", FakeDevice)
+    monkeypatch.setattr("kernels.device.driver.Device", FakeDevice)
     return FakeDevice
 
 
@@ -43,7 +43,7 @@ def test_a_gpu_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails() -> None:
         raise DeviceError("the driver is too old. Update it")
 
-    monkeypatch.setattr("kernels.cuda_driver.Device", fails)
+    monkeypatch.setattr("kernels.device.driver.Device", fails)
     with pytest.raises(BackendUnavailableError) as caught:
         gpu_report()
     assert (caught.value.backend, caught.value.reason) == ("cuda", "the driver is too old. Update it")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from inference.errors import ModelFormatError, ModelNotFoundError
-from inference.formats.gguf import GgufSource
-from inference.formats.huggingface import HuggingFaceSource
+from inference.formats.gguf.gguf import GgufSource
+from inference.formats.huggingface.huggingface import HuggingFaceSource
 from inference.formats.model_file import open_model
 
 

@@ -8,7 +8,7 @@ import pytest
 from inference.errors import ModelNotFoundError
 from inference.formats.random_model import SHAPES, RandomModel
 from inference.text.tokenizer import Tokenizer
-from kernels.quant_format import QuantFormat, unpack
+from kernels.weights.quant_format import QuantFormat, unpack
 
 
 def test_weights_are_of_the_scheme_and_of_sound_size() -> None:

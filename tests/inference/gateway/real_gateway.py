@@ -12,11 +12,11 @@ import pytest
 from inference.engine.options import EngineOptions
 from inference.engine.worker import Worker
 from inference.errors import BackendUnavailableError, ModelNotFoundError
-from inference.formats.model_store import ModelStore
 from inference.gateway.gateway import Gateway
 from inference.gateway.options import GatewayOptions
 from inference.gateway.server import GatewayServer
 from inference.request import ModelEvent, ModelState
+from inference.store.model_store import ModelStore
 
 SMOLLM2 = "smollm2-135m-instruct"
 QWEN = "qwen2.5-coder-0.5b-instruct"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from inference.errors import InvalidRequestError
-from inference.formats.checkpoint import CheckpointSource
-from inference.formats.checkpoint_manifest import MANIFEST
+from inference.formats.checkpoint.checkpoint import CheckpointSource
+from inference.formats.checkpoint.manifest import MANIFEST
 from inference.formats.model_file import open_model
 from inference.quantize.calibration import Calibration
 from inference.quantize.curvature import curvature_of

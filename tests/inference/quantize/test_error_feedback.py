@@ -10,7 +10,7 @@ import pytest
 from inference.quantize.curvature import Curvature, cholesky, curvature_of
 from inference.quantize.error_feedback import FeedbackQuantizer
 from inference.quantize.quantizer import NearestQuantizer
-from kernels.quant_format import QuantFormat, QuantizedMatrix, pack
+from kernels.weights.quant_format import QuantFormat, QuantizedMatrix, pack
 
 
 @pytest.fixture

@@ -25,18 +25,18 @@ from inference.errors import (
     QuantizeError,
     UnsupportedModelError,
 )
-from inference.formats.checkpoint import CheckpointSource, verify_checkpoint
-from inference.formats.checkpoint_layout import EMBEDDING
-from inference.formats.checkpoint_manifest import JOURNAL, MANIFEST
-from inference.formats.checkpoint_writer import planned_bytes
+from inference.formats.checkpoint.checkpoint import CheckpointSource, verify_checkpoint
+from inference.formats.checkpoint.layout import EMBEDDING
+from inference.formats.checkpoint.manifest import JOURNAL, MANIFEST
+from inference.formats.checkpoint.writer import planned_bytes
 from inference.formats.model_file import open_model
 from inference.quantize.device_budget import matrix_budget
 from inference.quantize.job import QuantizeOptions, quantize_model
 from inference.quantize.quantizer import NearestQuantizer
 from inference.quantize.scheme import matrices
 from inference.quantize.weight_stream import WeightStream
-from kernels.quant_format import QuantFormat, QuantizedMatrix
-from kernels.reference import dequantize
+from kernels.weights.quant_format import QuantFormat, QuantizedMatrix
+from kernels.weights.reference import dequantize
 
 TinyModel = Callable[..., Path]
 FAMILIES = [("qwen2", False), ("qwen2", True), ("llama", False), ("qwen3", True)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from inference.errors import InvalidRequestError
-from inference.formats.checkpoint_layout import EMBEDDING, HEAD
+from inference.formats.checkpoint.layout import EMBEDDING, HEAD
 from inference.models.model_spec import ModelSpec
 from inference.quantize.device_budget import kv_bytes, matrix_budget, workspace_bytes
 from inference.quantize.scheme import Choice, choose_best, influence_of, matrices, open_choices, scheme_formats
-from kernels.quant_format import QuantFormat
+from kernels.weights.quant_format import QuantFormat
 
 MIB = 2**20
 UNTIED = ModelSpec("qwen2", 28, 3584, 18944, 28, 4, 128, 152064, 32768, 1e-6, 1e6, qkv_bias=True)

@@ -16,7 +16,7 @@ from transformers.convert_slow_tokenizer import TikTokenConverter
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 from inference.formats.model_file import open_model
-from inference.formats.model_store import ModelStore
+from inference.store.model_store import ModelStore
 from inference.text.tokenizer_data import TokenizerData
 
 SAMPLES = {

@@ -1,0 +1,1 @@
+"""Our own checkpoints: quantized weights by layer, with a manifest."""

@@ -1,0 +1,1 @@
+"""Hugging Face directories as a ModelSource, and LoRA adapters for them."""

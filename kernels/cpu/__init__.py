@@ -1,0 +1,1 @@
+"""The CPU kernels in C, their compiler, and how Python sees them."""

@@ -1,0 +1,1 @@
+"""One NVIDIA GPU through the driver's own interface: memory, streams, graphs, loaded kernels."""

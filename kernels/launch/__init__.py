@@ -1,0 +1,1 @@
+"""The launchers of the CUDA kernels: what each computes, how its work is cut, and when which is chosen."""
