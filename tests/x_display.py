@@ -146,11 +146,15 @@ class XDisplay:
         place = self._connection.core.TranslateCoordinates(window, self._root, 0, 0).reply()
         return place.dst_x, place.dst_y, size.width, size.height
 
+    def selection_owner(self, name: str) -> int:
+        """The window that owns a selection, "PRIMARY" for example, 0 where none does."""
+        core = self._connection.core
+        atom = core.InternAtom(False, len(name), name).reply().atom
+        return int(core.GetSelectionOwner(atom).reply().owner)
+
     def tray_owner(self) -> int:
         """The window of the tray, 0 where there is none."""
-        core = self._connection.core
-        atom = core.InternAtom(False, len("_NET_SYSTEM_TRAY_S0"), "_NET_SYSTEM_TRAY_S0").reply().atom
-        return int(core.GetSelectionOwner(atom).reply().owner)
+        return self.selection_owner("_NET_SYSTEM_TRAY_S0")
 
     def tray_icons(self) -> int:
         """How many icons of other programs are shown in the tray."""

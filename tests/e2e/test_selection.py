@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -213,11 +214,15 @@ def test_ten_presses_in_a_second(display: XDisplay, editor: Editor, app: App) ->
     wait_for(lambda: len(app.sent_texts) == 2, "one more answer")
 
 
-def test_terminal_gets_no_copy_keystroke(display: XDisplay, app: App) -> None:
+def test_terminal_gets_no_copy_keystroke(display: XDisplay, app: App, tmp_path: Path) -> None:
     """What runs in it goes on, and its own selection works."""
     need("xterm")
-    terminal = display.start("xterm", "-e", "sh", "-c", "echo one two three; exec sleep 300")
+    written = tmp_path / "written"
+    # Three clicks are one triple click, however busy the machine is.
+    script = f"echo one two three; touch {written}; exec sleep 300"
+    terminal = display.start("xterm", "-xrm", "*multiClickTime: 5000", "-e", "sh", "-c", script)
     wait_for(lambda: display.active_class() == "XTerm", "the terminal")
+    wait_for(written.exists, "the terminal's text")
     time.sleep(0.3)
     display.tap(HOTKEY)
     popup = app.wait_for_popup("notice")
@@ -227,6 +232,7 @@ def test_terminal_gets_no_copy_keystroke(display: XDisplay, app: App) -> None:
     left, top, _, _ = display.geometry(display.active_window())
     for _ in range(3):
         display.click(left + 20, top + 8)
+    wait_for(lambda: display.selection_owner("PRIMARY"), "a selection in the terminal")
     display.tap(HOTKEY)
     # Until then the popup still shows the notice of the first press.
     wait_for(lambda: app.sent_texts, "the selection")

@@ -106,7 +106,7 @@ def _save_tokenizer(path: Path, vocab_size: int) -> None:
 
 @pytest.fixture
 def tiny() -> Any:
-    """What writes tiny model files, and their sizes. Imported late: not every test that stands on this file has gguf."""
+    """What writes tiny model files, and their sizes. Imported late, since not every test here needs gguf."""
     from tests.inference import tiny_files
 
     return tiny_files
