@@ -175,7 +175,7 @@ class AnswerController(QObject):
     def _begin(self, action: Action) -> None:
         self._cancel_request()
         self._action, self._job, self._offer, self._answer, self._task = action, None, None, [], None
-        self._popup.begin(action.title(self._translator.language))
+        self._popup.begin(action.title(self._translator.language), subject=Subject(replaces=action.replaces))
         self._popup.show_progress(self._translator.tr("Reading the selection…"), None)
         self._popup.set_retryable(False)
         self._popup.set_replaceable(False, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QFont
@@ -10,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QWi
 
 from app.qt.look.elided_label import ElidedLabel
 from app.qt.look.icons import svg_icon
-from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, Colors, scaled
+from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, Colors, scaled, set_styled
 from app.qt.remote.badge import RemoteBadge
 from app.translation import Translator
 
@@ -58,7 +59,7 @@ def _tool_button(name: str, keys: str) -> QToolButton:
 
 
 class PopupFooter(QWidget):
-    """Small print on the left, Stop or Try again, Copy and Replace on the right."""
+    """Small print on the left, Stop or Try again, Copy and Replace on the right: the one that is meant stands last."""
 
     def __init__(self, translator: Translator, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,11 +75,11 @@ class PopupFooter(QWidget):
         self.retry_button = QPushButton(tr("Try again"))
         self.copy_button = QPushButton(tr("Copy"))
         self.replace_button = QPushButton(tr("Replace"))
-        self.replace_button.setProperty("role", "primary")
         self.stop_button.setToolTip(tr("Stop writing ({keys})", keys="Ctrl+."))
         self.retry_button.setToolTip(tr("Run the action again on the same text ({keys})", keys="F5"))
         self.copy_button.setToolTip(tr("Copy the answer ({keys})", keys="Ctrl+C"))
-        layout = QHBoxLayout(self)
+        self._last = self.replace_button
+        layout = self._layout = QHBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_M)
         layout.setSpacing(SPACE_S)
         layout.addWidget(self.small_print, 1)
@@ -90,7 +91,21 @@ class PopupFooter(QWidget):
     @property
     def buttons(self) -> Sequence[QPushButton]:
         """All buttons, in their order."""
-        return self.stop_button, self.retry_button, self.copy_button, self.replace_button
+        before_last = self.copy_button if self._last is self.replace_button else self.replace_button
+        return self.stop_button, self.retry_button, before_last, self._last
+
+    def place_last(self, button: QPushButton) -> None:
+        """Puts Copy or Replace where the eye ends, and the other one before it; the Tab key goes the same way."""
+        if button is not self._last:
+            self._last = button
+            self._layout.addWidget(button)
+            for before, after in pairwise(self.buttons):
+                self.setTabOrder(before, after)
+
+    def highlight(self, primary: QPushButton | None) -> None:
+        """Colours the button that Enter presses, None for none."""
+        for button in (self.copy_button, self.replace_button):
+            set_styled(button, "role", "primary" if button is primary else "")
 
     def show_small_print(self, text: str, details: str = "") -> None:
         """One or two short lines; `details` is the tool tip."""

@@ -17,10 +17,11 @@ from PySide6.QtGui import (
     QCloseEvent,
     QFont,
     QGuiApplication,
+    QKeyEvent,
     QKeySequence,
     QShortcut,
 )
-from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.actions.answer_review import Review, Subject
 from app.qt.look.growing_window import GrowingWindow
@@ -73,7 +74,7 @@ class Popup(GrowingWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
         self._translator, self._tr = translator, translator.tr
         self._state = PopupState.WAITING
-        self._can_replace = self._can_retry = False
+        self._replaces = self._can_replace = self._can_retry = False
         self._parts = 0
         self._build()
         self._connect()
@@ -90,7 +91,8 @@ class Popup(GrowingWindow):
         self.title, self.subtitle = self.header.title, self.header.subtitle
         self.close_button, self.chat_button = self.header.close_button, self.header.chat_button
         self.small_print = self.footer.small_print
-        self.stop_button, self.retry_button, self.copy_button, self.replace_button = self.footer.buttons
+        self.stop_button, self.retry_button = self.footer.stop_button, self.footer.retry_button
+        self.copy_button, self.replace_button = self.footer.copy_button, self.footer.replace_button
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName(tr("Progress"))
@@ -170,6 +172,13 @@ class Popup(GrowingWindow):
         """What the popup is doing."""
         return self._state
 
+    @property
+    def primary_button(self) -> QPushButton | None:
+        """What Enter presses: Replace where the answer is meant for its source's place and can go there, else Copy."""
+        if self._state in (PopupState.WAITING, PopupState.STREAMING) or not self.pages.has_text:
+            return None
+        return self.replace_button if self._replaces and self._can_replace else self.copy_button
+
     def begin(self, title: str, subtitle: str = "", subject: Subject | None = None) -> None:
         """Empties the popup for a new answer.
 
@@ -180,7 +189,10 @@ class Popup(GrowingWindow):
         self.subtitle.set_full_text(subtitle)
         self.setWindowTitle(title)
         self._parts = 0
-        self.pages.begin(subject or Subject())
+        subject = subject or Subject()
+        self._replaces = subject.replaces
+        self.footer.place_last(self.replace_button if self._replaces else self.copy_button)
+        self.pages.begin(subject)
         self.check_bar.show_losses(())
         self.show_small_print("")
         self._enter(PopupState.WAITING)
@@ -313,6 +325,7 @@ class Popup(GrowingWindow):
         self.chat_button.setVisible(not is_running and has_text and bool(self.result_text().strip()))
         self.footer.setVisible(has_text or not is_notice or self._can_retry)
         self.replace_button.setEnabled(self._can_replace and not is_running and has_text)
+        self.footer.highlight(self.primary_button)
 
     # --- its height ---------------------------------------------------------------------------------------------
 
@@ -363,6 +376,16 @@ class Popup(GrowingWindow):
         if event.type() is QEvent.Type.ApplicationPaletteChange and hasattr(self, "close_button"):
             self._apply_theme()
         return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses the button that has the keyboard, else the one that is meant."""
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            super().keyPressEvent(event)
+            return
+        focused = self.focusWidget()
+        button = focused if isinstance(focused, QAbstractButton) else self.primary_button
+        if button is not None:
+            button.click()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Hides the popup and reports it."""

@@ -98,9 +98,65 @@ def test_tab_reaches_every_button_and_leaves_the_text(finished: Popup, qtbot: Qt
     for _ in range(5):
         qtbot.keyClick(QApplication.focusWidget() or finished, Qt.Key.Key_Tab)
         reached.append(QApplication.focusWidget())
-    footer = [finished.retry_button, finished.copy_button, finished.replace_button]
+    footer = [finished.retry_button, finished.replace_button, finished.copy_button]
     expected = [*footer, finished.chat_button, finished.close_button]
     assert reached == expected
+
+
+REPLACES, STAYS = Subject("A text.", replaces=True), Subject("A text.")
+
+
+def _finish(popup: Popup, subject: Subject, can_replace: bool = True) -> None:
+    popup.show()
+    popup.begin("Title", "", subject)
+    popup.set_replaceable(can_replace, "")
+    popup.append("An answer.")
+    popup.finish("")
+
+
+@pytest.mark.parametrize(
+    ("subject", "can_replace", "order", "primary"),
+    [
+        (REPLACES, True, "Copy Replace", "Replace"),
+        (REPLACES, False, "Copy Replace", "Copy"),
+        (STAYS, True, "Replace Copy", "Copy"),
+        (STAYS, False, "Replace Copy", "Copy"),
+    ],
+)
+def test_the_primary_button_is_what_the_answer_is_meant_for(
+    popup: Popup, qtbot: QtBot, subject: Subject, can_replace: bool, order: str, primary: str
+):
+    for other in (REPLACES, STAYS):
+        _finish(popup, other)
+    _finish(popup, subject, can_replace)
+    buttons = {button.text(): button for button in (popup.copy_button, popup.replace_button)}
+    assert [text for text, button in buttons.items() if button.property("role") == "primary"] == [primary]
+    assert sorted(buttons, key=lambda text: buttons[text].x()) == order.split()
+    first, last = (buttons[text] for text in order.split())
+    assert first.nextInFocusChain() is last
+    popup.take_focus()
+    signal = {"Copy": popup.copy_requested, "Replace": popup.replace_requested}[primary]
+    with qtbot.waitSignal(signal):
+        qtbot.keyClick(popup.view, Qt.Key.Key_Return)
+
+
+def test_no_button_is_primary_while_the_answer_comes(popup: Popup, qtbot: QtBot):
+    _finish(popup, STAYS)
+    popup.begin("Summarize", "", STAYS)
+    for _ in range(2):
+        assert popup.copy_button.property("role") != "primary"
+        with qtbot.assertNotEmitted(popup.copy_requested, wait=20):
+            qtbot.keyClick(popup.view, Qt.Key.Key_Return)
+        popup.append("An ")
+
+
+@pytest.mark.parametrize("name", ["retry_button", "replace_button", "chat_button", "close_button"])
+def test_enter_presses_the_button_that_has_the_keyboard(finished: Popup, qtbot: QtBot, name: str):
+    button = getattr(finished, name)
+    finished.take_focus()
+    button.setFocus()
+    with qtbot.waitSignal(button.clicked), qtbot.assertNotEmitted(finished.copy_requested, wait=20):
+        qtbot.keyClick(button, Qt.Key.Key_Enter)
 
 
 def test_it_stays_where_the_user_has_put_it_on_the_same_monitor(finished: Popup):
