@@ -2,6 +2,9 @@
 
 python -m tests.inference.gateway.load_run --seconds 120     32 clients; every answer is compared
 python -m tests.inference.gateway.load_run --figures         throughput of one and of eight, and a hotkey under load
+
+Both take another model and another backend, with longer answers where those are fast:
+    --model random:qwen2.5-3b:w4 --backend cuda --context 32768 --tokens 256
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import httpx2
 import psutil
 
 from inference.engine.worker import Worker
+from inference.formats.random_model import PREFIX
 from inference.request import (
     DoneEvent,
     GenerationRequest,
@@ -52,11 +56,11 @@ TOPICS = (
 TIMEOUT_S = 120.0
 
 
-def requests(max_tokens: Sequence[int] = (6, 12, 20)) -> list[dict[str, Any]]:
+def requests(model: str, max_tokens: Sequence[int] = (6, 12, 20)) -> list[dict[str, Any]]:
     """Chats of different lengths, all greedy; some share the beginning of their prompts."""
     return [
         {
-            "model": SMOLLM2,
+            "model": model,
             "temperature": 0,
             "max_tokens": max_tokens[number % len(max_tokens)],
             "messages": [
@@ -107,7 +111,7 @@ async def _load(gateway: RealGateway, seconds: float, clients: int) -> Report:
     report, process, choose = Report(), psutil.Process(), random.Random(5)
     limits = httpx2.Limits(max_connections=clients)
     async with httpx2.AsyncClient(base_url=gateway.url, timeout=TIMEOUT_S, limits=limits) as client:
-        bodies = requests()
+        bodies = requests(gateway.model)
         alone = [await text_of(client, body) for body in bodies]
         report.pages_before = gateway.worker.reading().pages_free
         end = time.monotonic() + seconds
@@ -140,7 +144,7 @@ def run_disconnects(gateway: RealGateway, count: int = 100, max_tokens: int = 10
 
 
 async def _disconnects(gateway: RealGateway, count: int, max_tokens: int) -> tuple[list[Any], list[Any]]:
-    bodies = [{**body, "stream": True} for body in requests((max_tokens,))]
+    bodies = [{**body, "stream": True} for body in requests(gateway.model, (max_tokens,))]
     choose = random.Random(7)
     async with httpx2.AsyncClient(base_url=gateway.url, timeout=TIMEOUT_S) as client:
         alone = [await text_of(client, body) for body in bodies[:4]]
@@ -175,7 +179,7 @@ def throughput(gateway: RealGateway, width: int, max_tokens: int = 48) -> float:
     async def run() -> float:
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=TIMEOUT_S) as client:
             begun, tokens = time.perf_counter(), 0
-            for body in requests((max_tokens,))[: 8 // width]:
+            for body in requests(gateway.model, (max_tokens,))[: 8 // width]:
                 made = [client.post("chat/completions", json=body | {"seed": number}) for number in range(width)]
                 tokens += sum(each.json()["usage"]["completion_tokens"] for each in await asyncio.gather(*made))
             return tokens / (time.perf_counter() - begun)
@@ -210,30 +214,38 @@ class Background:
         gaps_s: from each token of the first one to its next.
     """
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self, gateway: RealGateway) -> None:
+        self._worker = gateway.worker
+        # A random model hardly ever says an end token; and a bias has the host choose, which is not what is measured.
+        endless = SamplingParams(max_new_tokens=4000) if gateway.model.startswith(PREFIX) else _LONG
         self._requests = [
-            GenerationRequest((Message("user", f"Write a long story about {topic}."),), _LONG, Priority.API)
+            GenerationRequest((Message("user", f"Write a long story about {topic}."),), endless, Priority.API)
             for topic in TOPICS[:8]
         ]
         self.gaps_s: list[float] = []
         self._last = 0.0
+        self._grown = threading.Condition()
 
     def __enter__(self) -> Background:
-        begun = threading.Event()
+        for number, request in enumerate(self._requests):
+            self._worker.submit(request, self._hear if number == 0 else lambda _event: None)
+        self.wait_for_steps(1)
+        return self
 
-        def hear(event: RequestEvent) -> None:
-            now = time.perf_counter()
-            if isinstance(event, TokenEvent):
+    def wait_for_steps(self, count: int) -> None:
+        """Returns when the first request has got so many more tokens."""
+        with self._grown:
+            end = len(self.gaps_s) + count
+            assert self._grown.wait_for(lambda: len(self.gaps_s) >= end, TIMEOUT_S)
+
+    def _hear(self, event: RequestEvent) -> None:
+        now = time.perf_counter()
+        if isinstance(event, TokenEvent):
+            with self._grown:
                 if self._last:
                     self.gaps_s.append(now - self._last)
-                    begun.set()
                 self._last = now
-
-        for number, request in enumerate(self._requests):
-            self._worker.submit(request, hear if number == 0 else lambda _event: None)
-        assert begun.wait(TIMEOUT_S)
-        return self
+                self._grown.notify_all()
 
     def __exit__(self, *_: object) -> None:
         for request in self._requests:
@@ -243,21 +255,25 @@ class Background:
 _LONG = SamplingParams(max_new_tokens=600, logit_bias=((2, -100.0), (0, -100.0)))  # end tokens, so that it goes on
 
 
-def _after_pause(worker: Worker, text: str) -> float:
-    """A hotkey comes now and then, not at the heels of another one, whose place is just being given back."""
-    time.sleep(0.7)
+_PAUSE_STEPS = 20
+"""A hotkey comes now and then, not at the heels of another one, whose place is just being given back."""
+
+
+def _after_pause(worker: Worker, background: Background, text: str) -> float:
+    background.wait_for_steps(_PAUSE_STEPS)
     return first_token_s(worker, text)
 
 
-def print_figures(gateway: RealGateway) -> None:
+def print_figures(gateway: RealGateway, max_tokens: int) -> None:
     """Throughput and a hotkey's first token, medians of rounds that take turns."""
     throughput(gateway, 8, 8)
-    rounds = [(throughput(gateway, 1), throughput(gateway, 8)) for _ in range(3)]
+    rounds = [tuple(throughput(gateway, width, max_tokens) for width in (1, 8)) for _ in range(3)]
     one, eight = (statistics.median(figures) for figures in zip(*rounds, strict=True))
     print(f"tokens per second: 1 request {one:.0f}, 8 requests {eight:.0f}, ratio {eight / one:.2f}")  # noqa: T201
     idle = statistics.median(first_token_s(gateway.worker, f"{topic} at rest") for topic in TOPICS)
-    with Background(gateway.worker) as background:
-        loaded = statistics.median(_after_pause(gateway.worker, f"{topic} in a hurry") for topic in TOPICS)
+    with Background(gateway) as background:
+        late = [_after_pause(gateway.worker, background, f"{topic} in a hurry") for topic in TOPICS]
+        loaded = statistics.median(late)
     step = statistics.median(background.gaps_s)
     print(  # noqa: T201
         f"first token of a hotkey: idle {1000 * idle:.1f} ms, beside 8 requests {1000 * loaded:.1f} ms; a step of"
@@ -270,10 +286,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--figures", action="store_true")
+    parser.add_argument("--model", default=SMOLLM2, help="of the catalog, or random:SHAPE:SCHEME")
+    parser.add_argument("--backend", default="cpu")
+    parser.add_argument("--context", type=int, default=8192, help="tokens for all requests together")
+    parser.add_argument("--tokens", type=int, default=48, help="of each answer in --figures")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, served(SMOLLM2, Path(folder), 8192) as gateway:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(chosen.model, Path(folder), chosen.context, chosen.backend) as gateway,
+    ):
         if chosen.figures:
-            print_figures(gateway)
+            print_figures(gateway, chosen.tokens)
             return
         print(run_load(gateway, chosen.seconds))  # noqa: T201
         streams, alone = run_disconnects(gateway)

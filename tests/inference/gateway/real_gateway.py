@@ -12,6 +12,7 @@ import pytest
 from inference.engine.options import EngineOptions
 from inference.engine.worker import Worker
 from inference.errors import BackendUnavailableError, ModelNotFoundError
+from inference.formats.random_model import PREFIX
 from inference.gateway.gateway import Gateway
 from inference.gateway.options import GatewayOptions
 from inference.gateway.server import GatewayServer
@@ -41,13 +42,16 @@ class RealGateway:
 
 
 @contextmanager
-def served(model: str, folder: Path, context_tokens: int = 2048) -> Iterator[RealGateway]:
-    """Loads and serves a model of the store; the test is skipped where that does not hold it."""
+def served(
+    model: str, folder: Path, context_tokens: int = 2048, backend: str = "cpu", threads: int = 2
+) -> Iterator[RealGateway]:
+    """Loads and serves a model of the store, or a random one; the test is skipped where the store does not hold it."""
     try:
-        ModelStore().resolve(model)
+        if not model.startswith(PREFIX):
+            ModelStore().resolve(model)
     except ModelNotFoundError as error:
         pytest.skip(str(error))
-    engine = EngineOptions(backend="cpu", threads=2, context_tokens=context_tokens, lock_dir=folder)
+    engine = EngineOptions(backend=backend, threads=threads, context_tokens=context_tokens, lock_dir=folder)
     worker, ended, failures = Worker(engine, model), threading.Event(), list[BaseException]()
 
     def hear(event: ModelEvent) -> None:
