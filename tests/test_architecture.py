@@ -25,7 +25,6 @@ MAX_FUNCTION_LINES = 50
 MAX_ROOM_FILES = 20
 # "file" or "file::function" -> the reason why it may be longer.
 LONGER: dict[str, str] = {
-    "tests/inference/store/test_model_store.py": "one store, and every way in which a download can break",
     "app/settings/registry.py::_model_settings": "a list of data",
     "app/settings/remote_settings.py::remote_settings": "a list of data",
     "app/qt/look/theme.py::style_sheet": "one style sheet",

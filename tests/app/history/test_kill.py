@@ -21,7 +21,7 @@ from app.settings.registry import setting_registry
 from app.settings.settings import Settings
 from inference.store.catalog import HubSource
 from tests.app.history.kill_target import operate
-from tests.inference.store.test_model_store import FakeHub, entry_of, store_of
+from tests.inference.store.fake_hub import FakeHub, entry_of, store_of
 
 ROOT = Path(__file__).parents[3]
 HISTORY_KILLS = 50
