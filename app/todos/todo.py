@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any, Literal
 
 from app.todos.due_dates import due_date
-from app.todos.prompt import TODO_KEYS, quote, sentences
+from app.todos.prompt import TODO_KEYS, sentences
 
 TodoForm = Literal["markdown", "json", "ics"]
 
@@ -44,71 +44,117 @@ class Todo:
 
 
 class TodoStream:
-    """Finds the to-dos in an answer as each is complete.
+    """Finds the to-dos in an answer as each is complete, whatever else stands in it.
+
+    An object is read at its opening brace, and what lies inside of it after it, so that lists may be wrapped and what
+    is no JSON hides nothing behind it. However an answer is cut into pieces, the same is found.
 
     Args:
         text: the one that the answer is about, whose sentences it quotes the beginnings of.
     """
 
     def __init__(self, text: str = "") -> None:
+        self._text = text
         self._sentences = sentences(text)
         self._next = 0
-        self._rest = ""
+        self._answer = ""
+        self._read_chars = 0
+        # The last object that named a sentence, and where it ends.
+        self._source = ""
+        self._source_end = 0
         self._told: set[tuple[str, str, str]] = set()
 
     def push(self, text: str) -> list[Todo]:
         """Takes more of the answer; the to-dos that it has completed."""
-        self._rest += text
-        return list(self._objects()) if "}" in text else []
+        self._answer += text
+        return list(self._todos())
+
+    def _todos(self) -> Iterator[Todo]:
+        while (start := self._answer.find("{", self._read_chars)) >= 0:
+            found, end = _read_object(self._answer, start)
+            if found is None:
+                self._read_chars = start
+                return
+            self._read_chars = start + 1
+            yield from self._todos_of(found, start, end)
+        self._read_chars = len(self._answer)
+
+    def _todos_of(self, found: Mapping[str, Any], start: int, end: int) -> Iterator[Todo]:
+        if isinstance(found.get("sentence"), str):
+            self._source, self._source_end = self._sentence(found["sentence"]), end
+        task, owner, due = (_words(found.get(key)) for key in TODO_KEYS)
+        if not task:
+            return
+        if start < self._source_end:
+            todo = self._with_source(Todo(task, owner, due, self._source))
+            # A small model may say the same more than once.
+            if self._is_new(todo):
+                yield todo
+        else:
+            yield self._with_own_source(Todo(task, owner, due), found.get("source"))
 
     def _is_new(self, todo: Todo) -> bool:
         """False where a sentence's task comes again, as it may where the model names it under the next one too."""
-        told = (_key(todo.task), todo.owner.casefold(), todo.source)
-        is_new = not todo.source or told not in self._told
-        self._told.add(told)
+        told = [(_key(todo.task), owner, todo.source) for owner in (todo.owner.casefold(), "")]
+        is_new = told[0] not in self._told
+        # Without an owner it would say less than what has been told.
+        self._told.update(told)
         return is_new
 
-    def _objects(self) -> Iterator[Todo]:
-        decoder = json.JSONDecoder(strict=False)
-        while (start := self._rest.find("{")) >= 0:
-            try:
-                found, end = decoder.raw_decode(self._rest, start)
-            except (ValueError, RecursionError):
-                return
-            self._rest = self._rest[end:]
-            if "kind" in found:
-                listed = found.get("todos")
-                source = self._source(found.get("sentence"))
-                # A small model may say the same more than once.
-                for todo in merge([list(_todos(listed if isinstance(listed, list) else [], source))]):
-                    found_todo = replace(todo, source=self._better_source(todo))
-                    if self._is_new(found_todo):
-                        yield found_todo
-            else:
-                yield from _todos([found], found.get("source"))
-
-    def _source(self, beginning: object) -> str:
+    def _sentence(self, beginning: str) -> str:
         """The next sentence that begins so; an engine without grammars may leave some out."""
+        begun = " ".join(beginning.split()).rstrip("… ")
         for index, sentence in enumerate(self._sentences[self._next :], self._next):
-            if quote(sentence) == beginning:
+            if begun and " ".join(sentence.split()).startswith(begun):
                 self._next = index + 1
                 return sentence
-        return "" if self._sentences or not isinstance(beginning, str) else beginning
+        return "" if self._sentences else beginning
 
-    def _better_source(self, todo: Todo) -> str:
+    def _with_source(self, todo: Todo) -> Todo:
         """A sentence close by that shares words with the task, where its own shares none: models run ahead."""
-        words = _stems(todo.task)
-        if not self._next or words & _stems(todo.source):
-            return todo.source
+        if not todo.source:
+            return self._with_own_source(todo, None)
         near = self._sentences[max(0, self._next - 2) : self._next + 2]
-        return max((todo.source, *near), key=lambda sentence: len(words & _stems(sentence)))
+        return replace(
+            todo, source=_most_alike(todo.task, [todo.source]) or _most_alike(todo.task, near) or todo.source
+        )
+
+    def _with_own_source(self, todo: Todo, source: object) -> Todo:
+        """The sentence that a to-do names itself where the text has it, else the one that is most like it."""
+        if isinstance(source, str) and (source in self._text or not self._sentences):
+            return replace(todo, source=source)
+        told = source if isinstance(source, str) else ""
+        return replace(todo, source=_most_alike(told, self._sentences) or _most_alike(todo.task, self._sentences))
 
 
-def _todos(found: Sequence[Any], source: object) -> Iterator[Todo]:
-    for one in found:
-        task, owner, due = (_words(one.get(key)) if isinstance(one, dict) else "" for key in TODO_KEYS)
-        if task:
-            yield Todo(task, owner, due, source if isinstance(source, str) else "")
+_LISTED = re.compile(r'\{\s*+"(?:[^"\\]|\\.)*+"\s*+:\s*+\[?\s*+\{', re.DOTALL)
+"""An object that holds others: they are read by themselves, before it is complete."""
+_MAY_GO_ON = re.compile(r"\s*\\?[-+.\w]{0,9}\Z")
+"""A number, a literal or an escape that more text may complete."""
+
+
+def _read_object(text: str, start: int) -> tuple[Mapping[str, Any] | None, int]:
+    """The object that begins there, and where it ends.
+
+    An empty one stands for what is none, or only holds others. None: that cannot be told before more of the text comes.
+    """
+    if _LISTED.match(text, start):
+        return {}, start
+    try:
+        found, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        is_open = error.msg.startswith("Unterminated string") or _MAY_GO_ON.match(text, error.pos)
+        return (None if is_open else {}), start
+    except (ValueError, RecursionError):
+        return {}, start
+    return found, end
+
+
+def _most_alike(task: str, among: Sequence[str]) -> str:
+    """The first of the sentences that share most words with a task; "" where none shares any."""
+    words = _stems(task)
+    found = max(among, key=lambda sentence: len(words & _stems(sentence)), default="")
+    return found if words & _stems(found) else ""
 
 
 def _stems(text: str) -> set[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from typing import Any
 
 import icalendar
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.todos.prompt import sentences, todo_answer
@@ -52,7 +53,8 @@ def test_todos_come_as_soon_as_their_sentence_is_complete() -> None:
         ('{"task": 3}{"task": ""}{"task": " "}{"owner": "x"}{}', []),
         ('{"task": "a\\tb\\u0007", "owner": null, "due": ["x"]}', [Todo("a b")]),
         ('{"kind": "task", "sentence": "Nowhere.", "todos": [{"task": "Go"}, 3, null]}', [Todo("Go")]),
-        ('{"kind": "task", "sentence": "It rained.", "todos": {"task": "Go"}}', []),
+        ('{"kind": "task", "sentence": "It rained.", "todos": {"task": "Go"}}', [Todo("Go", source="It rained.")]),
+        ('{braces} {"} {"task": 1e} {"task": "a\\q"} {"a": {"task": "Go"', []),
         ("[" * 50_000 + "{" * 50_000 + "}", []),
     ],
 )
@@ -82,6 +84,55 @@ def test_what_a_sentence_is_said_to_ask_twice_comes_once() -> None:
 def test_an_engine_without_grammars_may_leave_sentences_out() -> None:
     rows = [{"sentence": "请小王周五前交报告。", "kind": "task", "todos": [{"task": "交报告"}]}]
     assert parse_todos(json.dumps(rows), TEXT) == [Todo("交报告", source="请小王周五前交报告。")]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"todos": [{"task": "Buy eggs"}, {"task": "Call Ann"}]}',
+        '{"answer": "Sure", "todos": [{"task": "Buy eggs"}, {"task": "Call Ann"}]}',
+        'In {braces}: {"task": "Buy eggs"}, {"task": "Call Ann"}',
+        'Use {"this": form}:\n{"task": "Buy eggs"}\n{"task": "Call Ann"}',
+        '{"task": "Buy eggs", "source": "Eve buys eggs"}, {"task": "Call Ann", "source": "Nowhere"}',
+        '{"sentence": "Bob calls \\"Ann\\" on", "task": "Call Ann"} {"task": "Buy eggs"}',
+        '{"sentence": "Nowhere", "kind": "task", "todos": [{"task": "Call Ann"}, {"task": "Buy eggs"}]}',
+    ],
+)
+def test_other_forms_are_read_and_get_their_sentences(answer: str) -> None:
+    found = parse_todos(answer, TEXT)
+    assert {todo.task: todo.source for todo in found} == {"Buy eggs": BOB.source, "Call Ann": BOB.source}
+
+
+def test_a_list_in_an_object_streams() -> None:
+    stream = TodoStream(TEXT)
+    assert stream.push('{"todos": [{"task": "Buy eggs"}, {"task": "Ca') == [Todo("Buy eggs", source=BOB.source)]
+
+
+_SIGNS = [*'{}[]":,\\ \n', '{"', '": ', '"task"', "todos", "\\u00e9", "\\ud83d\\ude00", "1", "-0.5e+3", "true", "NaN"]
+_junk = st.one_of(st.text(max_size=20), st.lists(st.sampled_from(_SIGNS), max_size=12).map("".join))
+_answers = st.lists(st.sampled_from([*_SIGNS, '"sentence": "', "It rained", '"todos": [', '{"task": "'])).map("".join)
+
+
+@settings(max_examples=400)
+@given(st.lists(st.tuples(_junk, _todos), max_size=4), _junk, st.data())
+def test_nothing_between_todos_hides_them_however_the_answer_is_cut(
+    pairs: list[tuple[str, Todo]], last: str, data: st.DataObject
+) -> None:
+    """The full stop makes an object that the junk left open one that will never be complete."""
+    answer = "".join(junk + to_lines([todo]) for junk, todo in pairs) + "\n.\n" + last
+    found = parse_todos(answer)
+    assert [todo for _, todo in pairs] == [todo for todo in found if any(todo == each for _, each in pairs)]
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=9)))
+    stream = TodoStream()
+    pieces = [answer[start:end] for start, end in pairwise([0, *cuts, len(answer)])]
+    assert [todo for piece in pieces for todo in stream.push(piece)] == found
+
+
+@settings(max_examples=400)
+@given(_answers)
+def test_an_answer_that_comes_character_by_character_is_read_as_a_whole_one(answer: str) -> None:
+    stream = TodoStream(TEXT)
+    assert [todo for char in answer for todo in stream.push(char)] == parse_todos(answer, TEXT)
 
 
 @given(st.lists(_todos))
