@@ -67,6 +67,17 @@ def user_actions_dir() -> Path:
     return config_dir() / "actions"
 
 
+def guide_file(language: str) -> Path | None:
+    """The user guide, where it lies beside the program as in its repository; None where it does not.
+
+    Args:
+        language: of the windows, "en" or "zh".
+    """
+    name = "user-guide.zh-CN.md" if language == "zh" else "user-guide.md"
+    path = assets_dir("icons").parents[1] / "docs" / name
+    return path if path.is_file() else None
+
+
 def assets_dir(name: str) -> Path:
     """A folder of the package's assets: "actions", "icons" or "translations"."""
     return Path(str(files("assets").joinpath(name)))

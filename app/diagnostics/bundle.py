@@ -9,7 +9,6 @@ actions, and values of settings that are texts are not in it; of those it only s
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import os
 import platform
 import shutil
@@ -23,6 +22,7 @@ from app.actions.registry import ActionRegistry
 from app.diagnostics.doctor import LIBRARIES, cpu_name
 from app.paths import assets_dir, data_dir, log_dir
 from app.settings.settings import Setting, Settings, Value
+from app.version import installed_version
 from inference.errors import InferenceError
 from inference.request import EngineReading, Usage
 
@@ -129,10 +129,7 @@ def _program() -> Iterable[str]:
 
 
 def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+    return installed_version(distribution) or "not installed"
 
 
 def _machine() -> Iterable[str]:

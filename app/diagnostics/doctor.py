@@ -6,7 +6,6 @@ why and leaves the others whole.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -20,6 +19,7 @@ from app.actions.registry import ActionRegistry
 from app.desktop.protocols import DesktopSession, Hotkey, HotkeyError
 from app.engine_setup import chosen_model, engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
+from app.version import installed_version
 from inference.errors import BackendUnavailableError, InferenceError
 
 LIBRARIES = (
@@ -79,10 +79,7 @@ def program() -> Lines:
 
 
 def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+    return installed_version(distribution) or "not installed"
 
 
 def _system_name() -> str:

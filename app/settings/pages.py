@@ -102,7 +102,11 @@ _PAGES: tuple[tuple[str, UserText, tuple[_GroupPlan, ...]], ...] = (
         ),
     ),
     ("more", UserText("More"), (_GroupPlan("more", UserText("More"), ("",)),)),
-    ("help", UserText("Help"), (_GroupPlan("diagnostics", UserText("Diagnostics")),)),
+    (
+        "help",
+        UserText("Help"),
+        (_GroupPlan("about", UserText("About DeskInfer")), _GroupPlan("diagnostics", UserText("Diagnostics"))),
+    ),
 )
 
 

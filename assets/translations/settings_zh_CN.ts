@@ -415,5 +415,25 @@
         <source>{title}: {before} → {after}</source>
         <translation>{title}：{before} → {after}</translation>
     </message>
+    <message>
+        <source>User guide</source>
+        <translation>用户指南</translation>
+    </message>
+    <message>
+        <source>Go back</source>
+        <translation>返回</translation>
+    </message>
+    <message>
+        <source>About DeskInfer</source>
+        <translation>关于 DeskInfer</translation>
+    </message>
+    <message>
+        <source>Version {version}</source>
+        <translation>版本 {version}</translation>
+    </message>
+    <message>
+        <source>The user guide shows in pictures how everything works.</source>
+        <translation>用户指南图文并茂地介绍全部功能。</translation>
+    </message>
 </context>
 </TS>

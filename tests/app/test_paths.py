@@ -45,6 +45,15 @@ def test_without_a_login_session_the_runtime_folder_is_private_and_quiet(
     assert list(recwarn) == []
 
 
+def test_the_user_guide_is_the_one_of_the_language_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for language, words in (("en", "# User guide"), ("zh", "# 用户指南")):
+        path = paths.guide_file(language)
+        assert path is not None
+        assert path.read_text(encoding="utf-8").startswith(words)
+    monkeypatch.setattr(paths, "files", lambda _package: tmp_path / "assets")  # as a wheel lies, without docs/
+    assert paths.guide_file("en") is None
+
+
 @pytest.mark.parametrize("name", ["actions", "icons", "translations"])
 def test_assets_are_part_of_the_package(name: str) -> None:
     assert paths.assets_dir(name).is_dir()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
@@ -12,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from app.desktop.autostart import open_autostart
 from app.desktop.hotkeys import HotkeyFormatError, parse, warnings
 from app.desktop.protocols import TAKEN, Hotkey
+from app.paths import guide_file
 from app.platform.desktop_shortcuts import Shortcut, known_shortcuts
 from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.hotkeys.edit import HotkeyEdit
@@ -20,10 +23,14 @@ from app.qt.settings.dialog import SettingsDialog
 from app.qt.settings.engine_settings import EngineSettings
 from app.qt.settings.extras import AutostartRow, ButtonRow
 from app.qt.settings.models import model_choices
-from app.qt.settings.row import SettingRow, text_label
+from app.qt.settings.row import Row, SettingRow, text_label
 from app.settings.settings import Settings, SettingsFileError, Value
 from app.settings.template import settings_template
 from app.translation import Translator, UserText
+from app.version import installed_version
+
+if TYPE_CHECKING:
+    from app.qt.settings.guide_window import GuideWindow
 
 ARRIVED_SHOWN_MS = 2500
 HOTKEY_PAGE = "hotkeys"
@@ -35,6 +42,7 @@ class SettingsOwner(QObject):
 
     Attributes:
         dialog: while it is open.
+        guide: the window of the user guide, once it was opened.
         statuses: what became of each hotkey.
         limits: what is not possible on this desktop, in the user's language.
         extras: makes further rows by the id of their group, each time the dialog is opened; the app adds to it.
@@ -70,7 +78,11 @@ class SettingsOwner(QObject):
         self.settings, self.translator, self._engine = settings, translator, engine
         self._post_call = post_call
         self.dialog: SettingsDialog | None = None
-        self.extras: dict[str, Callable[[], QWidget]] = {"start": lambda: AutostartRow(open_autostart(), translator)}
+        self.guide: GuideWindow | None = None
+        self.extras: dict[str, Callable[[], QWidget]] = {
+            "start": lambda: AutostartRow(open_autostart(), translator),
+            "about": self._about,
+        }
         self.statuses: Sequence[HotkeyStatus] = ()
         self.limits: Sequence[str] = ()
         self._keys: Mapping[str, str] = {}
@@ -141,9 +153,30 @@ class SettingsOwner(QObject):
             self.dialog.setGeometry(place)
 
     def close(self) -> None:
-        """Closes the dialog."""
-        if self.dialog is not None:
-            self.dialog.close()
+        """Closes the dialog and the user guide."""
+        for window in (self.dialog, self.guide):
+            if window is not None:
+                window.close()
+
+    def _about(self) -> Row:
+        """The version, and the way to the user guide where that is here."""
+        tr, path = self.translator.tr, guide_file(self.translator.language)
+        title = tr("Version {version}", version=installed_version() or "?")
+        if path is None:
+            return Row(title, "", QWidget())
+        row = ButtonRow(title, tr("The user guide shows in pictures how everything works."), tr("User guide"))
+        row.button.clicked.connect(lambda: self._open_guide(path))
+        return row
+
+    def _open_guide(self, path: Path) -> None:
+        # Seldom asked for.
+        from app.qt.settings.guide_window import GuideWindow
+
+        if self.guide is None:
+            self.guide = GuideWindow(path, self.translator)
+        self.guide.show()
+        self.guide.raise_()
+        self.guide.activateWindow()
 
     def _make(self) -> SettingsDialog:
         tr = self.translator.tr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.actions.registry import ActionRegistry
@@ -25,6 +25,7 @@ from app.qt.settings.owner import SettingsOwner
 from app.settings.registry import setting_registry
 from app.settings.settings import Settings
 from app.translation import Translator, UserText
+from app.version import installed_version
 
 pytestmark = pytest.mark.gui
 
@@ -224,3 +225,26 @@ def test_start_at_login_is_what_the_system_has(room: Room, own_folders: None):
     assert row.switch.isChecked()
     row.switch.click()
     assert not row.switch.isChecked()
+
+
+def test_help_tells_the_version_and_leads_to_the_user_guide(room: Room, qtbot: QtBot):
+    room.owner.open("help")
+    (row,) = room.dialog.page("help").rows
+    assert isinstance(row, ButtonRow)
+    assert row.title.text() == f"Version {installed_version()}"
+    for _ in range(2):
+        row.button.click()
+    assert room.owner.guide is not None
+    assert room.owner.guide.isVisible()
+    assert room.owner.guide.text.toPlainText().startswith("User guide")
+    room.owner.close()
+    assert not room.owner.guide.isVisible()
+
+
+def test_without_a_user_guide_there_is_no_button(room: Room, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings_owner, "guide_file", lambda _language: None)
+    room.owner.open("help")
+    (row,) = room.dialog.page("help").rows
+    assert row.title.text() == f"Version {installed_version()}"
+    assert row.findChildren(QAbstractButton) == [row.reset_button]
+    assert not row.reset_button.isVisible()
