@@ -116,6 +116,7 @@ def test_from_a_shortcut_of_the_desktop_to_the_clipboard(
     compositor.tap("ctrl+a")
     compositor.tap("ctrl+c")
     wait_for(lambda: editor.ask("state")["selected"] == TEXT, "the selection")
+    wait_for(lambda: "text/plain" in editor.ask("clipboard"), "the copy")
     portal.press("action.summarize")
     popup = app.wait_for_popup("notice")
     assert TEXT in popup["notice"], "what was copied is offered, and not taken unasked"
