@@ -1,4 +1,4 @@
-"""contracts.py and cuda_types.py: what headers promise holds for the sources and for the launchers."""
+"""contracts.py and struct_types.py: what headers promise holds for the sources and for the launchers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cpu_compiler.py: builds once, for the right CPU, and says what went wrong."""
+"""compiler.py: builds once, for the right CPU, and says what went wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cuda_driver.py without a GPU: what users are told, how memory is counted, what a launch hands to the driver."""
+"""driver.py without a GPU: what users are told, how memory is counted, what a launch hands to the driver."""
 
 from __future__ import annotations
 
