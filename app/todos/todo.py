@@ -129,6 +129,8 @@ class TodoStream:
 
 _LISTED = re.compile(r'\{\s*+"(?:[^"\\]|\\.)*+"\s*+:\s*+\[?\s*+\{', re.DOTALL)
 """An object that holds others: they are read by themselves, before it is complete."""
+_DEEP = re.compile(r'(?:\{(?:[^{}"]|"(?:[^"\\]|\\.)*+")*+){20}', re.DOTALL)
+"""Nested as no to-dos are: thousands of them, each read to its end, would take minutes."""
 _MAY_GO_ON = re.compile(r"\s*\\?[-+.\w]{0,9}\Z")
 """A number, a literal or an escape that more text may complete."""
 
@@ -138,7 +140,7 @@ def _read_object(text: str, start: int) -> tuple[Mapping[str, Any] | None, int]:
 
     An empty one stands for what is none, or only holds others. None: that cannot be told before more of the text comes.
     """
-    if _LISTED.match(text, start):
+    if _LISTED.match(text, start) or _DEEP.match(text, start):
         return {}, start
     try:
         found, end = json.JSONDecoder(strict=False).raw_decode(text, start)

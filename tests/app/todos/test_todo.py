@@ -56,6 +56,7 @@ def test_todos_come_as_soon_as_their_sentence_is_complete() -> None:
         ('{"kind": "task", "sentence": "It rained.", "todos": {"task": "Go"}}', [Todo("Go", source="It rained.")]),
         ('{braces} {"} {"task": 1e} {"task": "a\\q"} {"a": {"task": "Go"', []),
         ("[" * 50_000 + "{" * 50_000 + "}", []),
+        ('{"a": [1, ' * 20_000, []),
     ],
 )
 def test_what_is_no_todo_is_passed_over(answer: str, expected: list[Todo]) -> None:
