@@ -141,6 +141,11 @@ class Plan(ABC):
         return sum(answer is not None for answer in self._answers)
 
     @property
+    def answer_parts(self) -> int:
+        """How many parts the answer so far is of: those before the first that is missing."""
+        return next((index for index, answer in enumerate(self._answers) if answer is None), len(self._answers))
+
+    @property
     def cut_parts(self) -> tuple[int, ...]:
         """Numbers, from 1, of the parts whose answers ended at the length limit."""
         return tuple(index + 1 for index, is_cut in enumerate(self._is_cut) if is_cut)
@@ -250,6 +255,11 @@ class MapReduce(Plan):
     def is_done(self) -> bool:
         answers = self._group_answers if self._level else self._answers
         return len(answers) == 1 and answers[0] is not None
+
+    @property
+    def answer_parts(self) -> int:
+        """None before the last step has ended: what it has written until then may be of any of them."""
+        return len(self.parts) if self.is_done else 0
 
     def steps(self) -> list[Step]:
         if self._level == 0:

@@ -65,7 +65,8 @@ class Coverage:
     Attributes:
         tokens: of the whole text.
         parts: that the text was cut into.
-        done_parts: that have been answered.
+        done_parts: that have been read and answered.
+        answer_parts: that the answer is of. Fewer while answers of parts wait for others, or to be put together.
         cut_parts: numbers of parts whose answers ended at the length limit.
         estimated: the tokens were guessed by an engine that cannot count them.
     """
@@ -73,13 +74,14 @@ class Coverage:
     tokens: int
     parts: int
     done_parts: int
+    answer_parts: int
     cut_parts: tuple[int, ...] = ()
     estimated: bool = False
 
     @property
     def is_complete(self) -> bool:
-        """All parts were answered."""
-        return self.done_parts == self.parts
+        """The answer is of all parts."""
+        return self.answer_parts == self.parts
 
 
 TaskEvent = RequestEvent | PartEvent
@@ -168,7 +170,12 @@ class TextTask:
             if plan is None:
                 return None
             return Coverage(
-                self._text_tokens, len(plan.parts), plan.done_parts, plan.cut_parts, estimated=self._is_estimated
+                self._text_tokens,
+                len(plan.parts),
+                plan.done_parts,
+                plan.answer_parts,
+                plan.cut_parts,
+                self._is_estimated,
             )
 
     @property

@@ -31,6 +31,8 @@ def part_progress(event: PartEvent, translator: Translator) -> tuple[str, float]
 def coverage_text(coverage: Coverage, translator: Translator) -> str:
     """What of a long text an answer is of: proof that nothing was left out, or how far it came."""
     tr = translator.tr
+    if coverage.answer_parts < coverage.done_parts:
+        return tr("{done} of {parts} parts read, not yet put together", done=coverage.done_parts, parts=coverage.parts)
     if not coverage.is_complete:
         return tr("{done} of {parts} parts done", done=coverage.done_parts, parts=coverage.parts)
     return tr(

@@ -167,7 +167,8 @@ class AnswerPrinter:
         if coverage.is_complete:
             self._notes.write(f"deskinfer: all {tokens} in {parts} parts.\n")
         else:
-            self._notes.write(f"deskinfer: {coverage.done_parts} of {parts} parts ({tokens} in all) are done.\n")
+            state = "done" if coverage.answer_parts == coverage.done_parts else "read, but not yet put together"
+            self._notes.write(f"deskinfer: {coverage.done_parts} of {parts} parts ({tokens} in all) are {state}.\n")
         if coverage.cut_parts:
             numbers = ", ".join(map(str, coverage.cut_parts))
             self._notes.write(f"deskinfer: these parts ended at the length limit (--max-new-tokens): {numbers}.\n")

@@ -36,6 +36,10 @@
         <translation>已完成 {done}/{parts} 部分</translation>
     </message>
     <message>
+        <source>{done} of {parts} parts read, not yet put together</source>
+        <translation>已读完 {done}/{parts} 部分，尚未汇总</translation>
+    </message>
+    <message>
         <source>Length limit in parts {numbers}</source>
         <translation>部分 {numbers} 达到长度上限</translation>
     </message>

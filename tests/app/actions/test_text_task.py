@@ -98,7 +98,7 @@ def test_part_by_part_gives_back_every_part_in_order_with_its_breaks() -> None:
     run = Run(FakeClient(), action("part_by_part")).start().play()
     assert run.text == TEXT.rstrip()
     assert run.parts == [(number, 6, False) for number in range(1, 7)]
-    assert run.task.coverage == Coverage(600, 6, 6)
+    assert run.task.coverage == Coverage(600, 6, 6, 6)
     assert run.task.coverage.is_complete
     assert isinstance(run.end, DoneEvent)
     assert run.end.finish_reason == "stop"
@@ -142,7 +142,37 @@ def test_map_reduce_puts_the_answers_together_and_streams_only_the_last() -> Non
     assert all(text.startswith("Part: ") for text in sent[:6])
     assert "".join(text.removeprefix("Part: ") + "\n\n" for text in sent[:6]) == TEXT
     assert sent[6] == "Join: " + "\n".join(f"Point {number}." for number in range(6))
-    assert run.task.coverage == Coverage(600, 6, 6)
+    assert run.task.coverage == Coverage(600, 6, 6, 6)
+
+
+@pytest.mark.parametrize("error", [None, InferenceError("The engine failed.")])
+def test_parts_that_are_read_are_not_in_the_answer_before_they_are_put_together(error: InferenceError | None) -> None:
+    points = [ScriptedAnswer(f"Point {number}.") for number in range(6)]
+    joined = [ScriptedAnswer("All ", "of ", error=error), ScriptedAnswer("All ", "of it.")]
+    run = Run(FakeClient(*points, *joined), action("map_reduce")).start()
+    while run.text != "All of":
+        assert run.client.step()
+    if error is None:
+        run.task.cancel()
+    run.play()
+    assert isinstance(run.end, DoneEvent if error is None else FailedEvent)
+    assert run.task.coverage == Coverage(600, 6, 6, 0)
+    assert not run.task.coverage.is_complete
+    run.start().play()
+    assert run.text == "All of it."
+    assert run.task.coverage == Coverage(600, 6, 6, 6)
+
+
+def test_of_a_list_the_parts_behind_a_missing_one_are_not_in_it() -> None:
+    failing = ScriptedAnswer(error=InferenceError("The engine failed."))
+    lists = [ScriptedAnswer(f"- {number}\n") for number in range(6)]
+    run = Run(FakeClient(lists[0], failing, *lists[2:]), action("merge"), at_once=3)
+    run.start().play()
+    coverage = run.task.coverage
+    assert coverage is not None
+    assert (run.text.split("\n"), coverage.answer_parts) == (["- 0"], 1)
+    assert coverage.done_parts >= coverage.answer_parts
+    assert not coverage.is_complete
 
 
 def test_map_reduce_takes_several_levels_where_the_answers_are_many() -> None:
@@ -201,7 +231,7 @@ def test_several_parts_at_once_give_the_same(at_once: int) -> None:
     assert len(run.client.submitted) == at_once
     run.play()
     assert run.text.count("- Paragraph") == 6
-    assert run.task.coverage == Coverage(600, 6, 6)
+    assert run.task.coverage == Coverage(600, 6, 6, 6)
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -216,7 +246,7 @@ def test_cancel_ends_at_once_and_the_next_run_goes_on(at_once: int) -> None:
     assert isinstance(run.end, DoneEvent)
     assert run.end.finish_reason == "cancelled"
     assert len(run.events) - seen <= 1, "no token after it"
-    assert run.task.coverage == Coverage(600, 6, 1)
+    assert run.task.coverage == Coverage(600, 6, 1, 1)
     assert not run.task.coverage.is_complete
     sent, first_text = len(run.client.submitted), run.text
     run.start().play()
@@ -233,7 +263,7 @@ def test_cancel_while_the_text_is_counted_ends_at_once() -> None:
     assert run.client.submitted == []
     assert len(run.events) == 1
     run.task.cancel()
-    assert run.start().play().task.coverage == Coverage(600, 6, 6)
+    assert run.start().play().task.coverage == Coverage(600, 6, 6, 6)
 
 
 def test_after_an_error_finished_parts_are_kept() -> None:
@@ -273,7 +303,7 @@ def test_an_answer_at_the_length_limit_is_told_with_its_part() -> None:
     run = Run(FakeClient(*answers), action("part_by_part")).start().play()
     assert isinstance(run.end, DoneEvent)
     assert run.end.finish_reason == "length"
-    assert run.task.coverage == Coverage(600, 6, 6, cut_parts=(2,))
+    assert run.task.coverage == Coverage(600, 6, 6, 6, cut_parts=(2,))
 
 
 class Shrinking(FakeClient):
@@ -294,7 +324,7 @@ def test_parts_that_do_not_fit_after_all_are_cut_again() -> None:
     run = Run(client, action("part_by_part"))
     run.start().play()
     assert run.text == TEXT.rstrip()
-    assert run.task.coverage == Coverage(600, 12, 12)
+    assert run.task.coverage == Coverage(600, 12, 12, 12)
 
 
 def test_a_single_request_that_does_not_fit_after_all_is_cut() -> None:
@@ -306,7 +336,7 @@ def test_a_single_request_that_does_not_fit_after_all_is_cut() -> None:
     run.client.context_tokens = 300
     run.play()
     assert run.text == ("A few words. " * 30).strip()
-    assert run.task.coverage == Coverage(90, 2, 2)
+    assert run.task.coverage == Coverage(90, 2, 2, 2)
 
 
 def test_a_context_that_holds_no_part_is_an_error_with_both_numbers() -> None:
@@ -368,7 +398,7 @@ class Guessing(FakeClient):
 
 def test_guessed_tokens_are_called_so() -> None:
     run = Run(Guessing(), action("merge")).start().play()
-    assert run.task.coverage == Coverage(600, 6, 6, estimated=True)
+    assert run.task.coverage == Coverage(600, 6, 6, 6, estimated=True)
 
 
 def test_chinese_parts_are_joined_without_spaces() -> None:

@@ -216,7 +216,7 @@ def test_a_long_text_is_done_by_the_running_app(tmp_path: Path, app_client: Play
     assert "".join(event.text for event in events if isinstance(event, TokenEvent)) == TEXT.rstrip()
     assert [event.number for event in events if isinstance(event, PartEvent)] == [1, 2, 3, 4, 5, 6]
     assert isinstance(events[-1], DoneEvent)
-    assert task.coverage == Coverage(600, 6, 6)
+    assert task.coverage == Coverage(600, 6, 6, 6)
 
 
 def test_whoever_leaves_a_long_text_cancels_it_in_the_app(tmp_path: Path, app_client: PlayedClient) -> None:

@@ -251,6 +251,19 @@ def test_an_error_in_a_long_text_says_how_far_it_came(own: OwnEngine, capsys: py
     assert own.closed
 
 
+def test_an_error_while_answers_are_put_together_does_not_call_them_done(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [ScriptedAnswer(f"Point {number}.") for number in range(4)]
+    long_answers(own, *points, ScriptedAnswer(error=ModelNotFoundError("gone")))
+    with pytest.raises(ModelNotFoundError):
+        answer_action(find_action(LONG, "summarize", "", {}), "", stats=False)
+    parts = len(own.submitted) - 1
+    assert capsys.readouterr().err == (
+        f"deskinfer: {parts} of {parts} parts (2,000 tokens in all) are read, but not yet put together.\n"
+    )
+
+
 def test_todos_are_printed_as_a_checklist(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
     own._answers = [ScriptedAnswer('[{"n": 1, "task": "Call Ann", "ow', 'ner": "Bob", "due": "Friday"}]')]
     answer_action(find_action("Bob calls Ann on Friday.", "todos", "", {}), "", stats=False)

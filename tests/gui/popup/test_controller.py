@@ -232,7 +232,7 @@ def test_an_error_is_shown_with_its_cure_and_can_be_retried(make_rig: MakeRig, q
     rig.play()
     notice = rig.popup.notice.shown
     assert notice.is_error
-    assert "9.00 GiB" in notice.text
+    assert "9.00 GB" in notice.text
     assert "Close the browser." in notice.text
     rig.popup.retry_button.click()
     rig.play()
@@ -341,6 +341,20 @@ def test_stop_in_a_long_text_keeps_what_is_done_and_try_again_goes_on(make_rig: 
     assert rig.answer_text().strip() == "Part0 end."
     rig.play()
     assert rig.answer_text().startswith("Part0 end.\n\nPart2 end.\n\nPart3")
+
+
+def test_a_summary_stopped_while_it_is_put_together_is_not_called_one_of_all(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(*(ScriptedAnswer(f"Point {number}.", " More.") for number in range(40)))
+    _run_on_long_text(rig, "summarize")
+    while not rig.answer_text():
+        assert rig.client.step()
+        rig.settle()
+    parts = len(rig.client.submitted) - 1
+    rig.popup.stop_button.click()
+    rig.play()
+    told = rig.popup.small_print.full_text
+    assert f"{parts} of {parts} parts read, not yet put together" in told
+    assert "all 2,000 tokens" not in told
 
 
 def test_an_error_in_a_long_text_says_what_is_kept(make_rig: MakeRig, qtbot: QtBot):
