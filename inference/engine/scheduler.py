@@ -130,11 +130,11 @@ class Scheduler:
         """The step after one that is being computed, before its tokens are known.
 
         Empty where that is not certain: the step is not of answers alone, a sequence has ended or will end by its
-        length, another one waits, or a page would have to be taken from somebody.
+        length, another one may come in, or a page would have to be taken from somebody.
         """
         sequences = [chunk.sequence for chunk in chunks]
         certain = (
-            not self.waiting
+            not self._may_admit()
             and len(sequences) == len(self.running)
             and all(sequence in self.running for sequence in sequences)
             and all(chunk.is_decode and chunk.start + 2 < chunk.sequence.max_tokens for chunk in chunks)
@@ -152,6 +152,13 @@ class Scheduler:
             sequence = chunk.sequence
             sequence.num_computed = chunk.start + chunk.count
             self._cache.commit(sequence.table, sequence.token_ids, sequence.num_computed)
+
+    def _may_admit(self) -> bool:
+        """Whether one that waits may come in before one that runs has ended."""
+        if not self.waiting or len(self.running) < self._max_running:
+            return bool(self.waiting)
+        first, last = min(s.rank for s in self.waiting), max(s.rank for s in self.running)
+        return first[0] < last[0]
 
     def _admit(self) -> None:
         while self.waiting:

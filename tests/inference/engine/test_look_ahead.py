@@ -160,6 +160,14 @@ def test_answers_are_those_of_an_engine_that_does_not_look_ahead(num_pages: int)
     assert sum(device.ahead) > len(device.ahead) / 3, "many steps are launched before the last one's tokens are known"
 
 
+def test_those_who_wait_for_a_place_do_not_keep_it_from_looking_ahead() -> None:
+    requests = {step: ask(chr(97 + step) * 9, max_new_tokens=60) for step in range(20)}
+    device = Device(64)
+    found = run(make_engine(device), requests)
+    assert found == run(make_engine(Device(64), PlainRunner), requests)
+    assert sum(device.ahead) > len(device.ahead) / 2
+
+
 def test_a_single_answer_waits_for_the_host_twice_only() -> None:
     device = Device(16)
     engine = make_engine(device)

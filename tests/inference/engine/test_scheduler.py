@@ -213,6 +213,25 @@ def test_removing_frees_the_pages_at_once_in_every_state() -> None:
     assert bench.scheduler.plan() == []
 
 
+@pytest.mark.parametrize(
+    ("places", "newcomer", "is_certain"), [(2, API, True), (2, ACTION, False), (3, API, False), (2, None, True)]
+)
+def test_the_step_after_is_certain_unless_somebody_may_come_in(
+    places: int, newcomer: Priority | None, is_certain: bool
+) -> None:
+    bench = Bench(max_running=places)
+    for name in "ab":
+        bench.add(name, prompt=5, priority=CHAT, answer=50)
+    bench.step()
+    if newcomer is not None:
+        bench.add("c", prompt=5, priority=newcomer)
+    running = list(bench.scheduler.running)
+    ahead = bench.scheduler.plan_ahead([Chunk(each, each.num_computed, 1) for each in running])
+    assert [(each.sequence, each.start) for each in ahead] == [
+        (each, each.num_computed + 1) for each in (running if is_certain else [])
+    ]
+
+
 def test_planning_twice_gives_the_same_step() -> None:
     bench = Bench(prefill_chunk=100)
     bench.add("a", prompt=70)
