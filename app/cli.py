@@ -37,7 +37,7 @@ BackendOption = Annotated[
     str, typer.Option("--backend", metavar="NAME", help="auto, cuda, cpu or torch, in place of the settings.")
 ]
 VramOption = Annotated[
-    str, typer.Option("--vram", metavar="SIZE", help="The most to take of the GPU's memory, like 3.5GiB.")
+    str, typer.Option("--vram", metavar="SIZE", help="The most to take of the GPU's memory, like 3.5GB.")
 ]
 
 

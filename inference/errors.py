@@ -20,6 +20,8 @@ Cancelling is not an error: it is a DoneEvent with finish_reason "cancelled".
 
 from __future__ import annotations
 
+from inference.byte_size import size_text
+
 
 class InferenceError(Exception):
     """Base of all errors that the engine raises on purpose; str() is fit to be shown to a user."""
@@ -82,11 +84,8 @@ class OutOfMemoryError(InferenceError):
     def __init__(self, needed_bytes: int, free_bytes: int, cure: str, place: str = "") -> None:
         self.needed_bytes = needed_bytes
         self.free_bytes = free_bytes
-        gib = 1024**3
-        super().__init__(
-            f"The model needs {needed_bytes / gib:.2f} GiB{place and ' ' + place}, but {free_bytes / gib:.2f} GiB are"
-            f" free. {cure}"
-        )
+        needed, free = size_text(needed_bytes), size_text(free_bytes)
+        super().__init__(f"The model needs {needed}{place and ' ' + place}, but {free} are free. {cure}")
 
 
 class ModelResidentError(InferenceError):

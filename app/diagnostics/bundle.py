@@ -23,6 +23,7 @@ from app.diagnostics.doctor import LIBRARIES, cpu_name
 from app.paths import assets_dir, data_dir, log_dir
 from app.settings.settings import Setting, Settings, Value
 from app.version import installed_version
+from inference.byte_size import size_text
 from inference.errors import InferenceError
 from inference.request import EngineReading, Usage
 
@@ -30,7 +31,6 @@ EVENT_LOG = "events.log"
 LOG_TAIL_LINES = 400
 KEPT_ANSWERS = 50
 _SHOWN_KINDS = ("flag", "integer", "number", "choice")
-_GIB = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ def _machine() -> Iterable[str]:
 
     yield f"{cpu_name()}, {psutil.cpu_count(logical=False)} cores, {os.cpu_count()} threads"
     memory = psutil.virtual_memory()
-    yield f"memory {memory.total / _GIB:.1f} GiB, {memory.available / _GIB:.1f} GiB available"
+    yield f"memory {size_text(memory.total)}, {size_text(memory.available)} available"
     folder = next((each for each in (data_dir(), *data_dir().parents) if each.exists()), Path("/"))
-    yield f"disk for models: {shutil.disk_usage(folder).free / _GIB:.1f} GiB free"
+    yield f"disk for models: {size_text(shutil.disk_usage(folder).free)} free"
     try:
         gpus = read_gpus()
     except GpuUnreadableError:
@@ -149,7 +149,7 @@ def _machine() -> Iterable[str]:
         return
     for gpu in gpus:
         major, minor = gpu.compute_capability
-        yield f"GPU: {gpu.name}, SM{major}{minor}, {gpu.total_bytes / _GIB:.1f} GiB, driver {gpu.driver}"
+        yield f"GPU: {gpu.name}, SM{major}{minor}, {size_text(gpu.total_bytes)}, driver {gpu.driver}"
 
 
 def _engine(reading: EngineReading) -> Iterable[str]:

@@ -20,6 +20,7 @@ from app.desktop.protocols import DesktopSession, Hotkey, HotkeyError
 from app.engine_setup import chosen_model, engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
 from app.version import installed_version
+from inference.byte_size import size_text
 from inference.errors import BackendUnavailableError, InferenceError
 
 LIBRARIES = (
@@ -64,10 +65,6 @@ def _guarded(section: Callable[[], Lines]) -> list[str]:
     except (OSError, ImportError, ValueError, LookupError, AttributeError, RuntimeError, InferenceError) as error:
         lines.append(f"PROBLEM: this section could not be completed ({type(error).__name__}: {error})")
     return lines
-
-
-def _gib(size: int) -> str:
-    return f"{size / 1024**3:.1f} GiB"
 
 
 def program() -> Lines:
@@ -165,9 +162,9 @@ def processor() -> Lines:
     cores = psutil.cpu_count(logical=False) or "?"
     yield f"{cpu_name()}, {cores} cores, {os.cpu_count()} threads"
     memory = psutil.virtual_memory()
-    yield f"memory: {_gib(memory.total)}, {_gib(memory.available)} free"
+    yield f"memory: {size_text(memory.total)}, {size_text(memory.available)} free"
     folder = next((p for p in (data_dir(), *data_dir().parents) if p.exists()), Path("/"))
-    yield f"disk for models: {_gib(shutil.disk_usage(folder).free)} free"
+    yield f"disk for models: {size_text(shutil.disk_usage(folder).free)} free"
 
 
 def cpu_name() -> str:
@@ -226,10 +223,10 @@ def models() -> Lines:
         yield f"PROBLEM: {error}"
     for stored in store.list():
         if stored.path is not None:
-            yield f"{stored.entry.id}: {stored.num_bytes / 1e6:,.0f} MB, size right"
+            yield f"{stored.entry.id}: {size_text(stored.num_bytes)}, size right"
         elif stored.num_bytes or stored.partial_bytes:
-            size = (stored.num_bytes + stored.partial_bytes) / 1e6
-            yield f"PROBLEM: {stored.entry.id}: only {size:,.0f} MB; go on: deskinfer models pull {stored.entry.id}"
+            size = size_text(stored.num_bytes + stored.partial_bytes)
+            yield f"PROBLEM: {stored.entry.id}: only {size}; go on: deskinfer models pull {stored.entry.id}"
 
 
 def gateway() -> Lines:
@@ -258,9 +255,9 @@ def gpus() -> Lines:
         yield from (f"NVIDIA device {address}, {state}" for address, state in nvidia_devices().items())
         return
     for gpu in found:
-        free = "free memory unknown" if gpu.free_bytes is None else f"{_gib(gpu.free_bytes)} free"
+        free = "free memory unknown" if gpu.free_bytes is None else f"{size_text(gpu.free_bytes)} free"
         major, minor = gpu.compute_capability
-        yield f"{gpu.name}, SM{major}{minor}, {_gib(gpu.total_bytes)}, {free}, driver {gpu.driver}"
+        yield f"{gpu.name}, SM{major}{minor}, {size_text(gpu.total_bytes)}, {free}, driver {gpu.driver}"
     if not found:
         yield "none"
         return
@@ -278,7 +275,8 @@ def _cuda() -> Lines:
         return
     major, minor = gpu.compute_capability
     yield f"CUDA: {gpu.name}, compute capability {major}.{minor}, {gpu.sm_count} multiprocessors"
-    yield f"memory: {_gib(gpu.total_bytes)}, {_gib(gpu.free_bytes)} free, {_gib(gpu.context_bytes)} for the context"
+    total, free, context = (size_text(size) for size in (gpu.total_bytes, gpu.free_bytes, gpu.context_bytes))
+    yield f"memory: {total}, {free} free, {context} for the context"
     driver, compiler = (".".join(str(part) for part in version) for version in (gpu.driver, gpu.compiler))
     yield f"driver for CUDA {driver}, compiler NVRTC {compiler}, kernels for {gpu.architecture}"
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from app.actions.text_task import Coverage
 from app.qt.look.notice import Notice
-from app.qt.status import gibibytes
 from app.remote.error import RemoteError
 from app.translation import Translator, UserText
+from inference.byte_size import size_text
 from inference.errors import (
     BackendUnavailableError,
     ContextOverflowError,
@@ -94,8 +94,8 @@ def _notice(error: InferenceError, translator: Translator) -> Notice:
         heading = UserText("There is not enough memory for the model")
         cure = UserText(
             "It needs {needed}, and {free} are free. Close other programs, or choose a smaller model or context.",
-            needed=gibibytes(error.needed_bytes),
-            free=gibibytes(error.free_bytes),
+            needed=size_text(error.needed_bytes),
+            free=size_text(error.free_bytes),
         )
     words = str(error) or type(error).__name__
     says_all = isinstance(error, OutOfMemoryError)

@@ -6,10 +6,10 @@ import enum
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from app.byte_size import size_text
 from app.memory.reading import GPU_BACKEND, model_bytes
 from app.remote.address import is_this_machine, remote_parts
 from app.translation import Translator, UserText
+from inference.byte_size import size_text
 from inference.request import EngineReading, ModelEvent, ModelState
 
 
@@ -120,8 +120,3 @@ def model_name(model: str) -> str:
         return remote or host
     path = PurePath(model.replace("\\", "/"))
     return path.name.removesuffix(".gguf")
-
-
-def gibibytes(count_bytes: int) -> str:
-    """A size for the user, e.g. "5.1 GiB"."""
-    return f"{count_bytes / 1024**3:.1f} GiB"

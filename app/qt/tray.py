@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from app.actions.commands import Command, CommandRegistry
 from app.qt.look.icons import tray_icon
-from app.qt.status import Status, TrayState, gibibytes
+from app.qt.status import Status, TrayState
 from app.translation import Translator
+from inference.byte_size import size_text
 from inference.request import ModelState
 
 APP_TITLE = "DeskInfer"
@@ -162,7 +163,7 @@ class Tray(QObject):
 
     def _refresh_memory(self) -> None:
         tr = self._translator.tr
-        self._memory_line.setText(tr("Free memory: {size}", size=gibibytes(self._free_memory_bytes())))
+        self._memory_line.setText(tr("Free memory: {size}", size=size_text(self._free_memory_bytes())))
 
     def _on_activated(self, reason: QSystemTrayIcon.ActivationReason) -> None:
         if reason is QSystemTrayIcon.ActivationReason.Trigger:

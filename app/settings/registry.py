@@ -172,8 +172,8 @@ def _model_settings() -> list[Setting]:
             default="",
             title={"en": "GPU memory", "zh": "显存上限"},
             help={
-                "en": "The most that the engine takes of the GPU's memory, like 3.5GiB. Empty: all that is free.",
-                "zh": "引擎最多使用的显存，例如 3.5GiB。留空则使用全部空闲显存。",
+                "en": "The most that the engine takes of the GPU's memory, like 3.5 GB. Empty: all that is free.",
+                "zh": "引擎最多使用的显存，例如 3.5 GB。留空则使用全部空闲显存。",
             },
             check=_vram,
         ),

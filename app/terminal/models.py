@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.terminal.errors import errors_on_terminal
+from inference.byte_size import size_text
 
 if TYPE_CHECKING:
     from app.models.model_list import ListedModel
@@ -51,7 +52,7 @@ def list_models() -> None:
         for stored in models:
             entry = stored.entry
             mark = ", default" if entry.id == default else ""
-            cells = (entry.id.ljust(width), _size_text(entry).rjust(8), entry.licence.ljust(21), _state(stored) + mark)
+            cells = (entry.id.ljust(width), _size_of(entry).rjust(8), entry.licence.ljust(21), _state(stored) + mark)
             typer.echo("  ".join(cells))
             typer.echo(f"    from {_origin(entry)}")
             if entry.licence_note:
@@ -61,7 +62,7 @@ def list_models() -> None:
             state = "cannot be used" if model.problem else "here"
             cells = (
                 _own_name(model).ljust(width),
-                _mb(model.num_bytes).rjust(8),
+                size_text(model.num_bytes).rjust(8),
                 model.licence.ljust(21),
                 state + mark,
             )
@@ -92,9 +93,9 @@ def pull(
         if entry.licence_note:
             typer.echo(f"License {entry.licence}: {entry.licence_note}", err=True)
         if stored.partial_bytes:
-            typer.echo(f"Going on after {_mb(stored.partial_bytes)} of {_size_text(entry)}.", err=True)
+            typer.echo(f"Going on after {size_text(stored.partial_bytes)} of {_size_of(entry)}.", err=True)
         if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-            question = f"Fetch {entry.title}, {_size_text(entry)}, licence {entry.licence}?"
+            question = f"Fetch {entry.title}, {_size_of(entry)}, licence {entry.licence}?"
             typer.confirm(question, default=True, abort=True, err=True)
         with progress_bar(f"Fetching {entry.id}") as on_progress:
             path = store.pull(entry.id, on_progress)
@@ -125,7 +126,7 @@ def remove(name: Annotated[str, typer.Argument(help="A name out of `deskinfer mo
     """Delete a model of the folder of models, and what an interrupted download has left of it."""
     with errors_on_terminal():
         freed = open_store().remove(name)
-        typer.echo(f"Removed {name}: {_mb(freed)} free again." if freed else f"{name} is not here.", err=True)
+        typer.echo(f"Removed {name}: {size_text(freed)} free again." if freed else f"{name} is not here.", err=True)
 
 
 @models_app.command()
@@ -142,12 +143,11 @@ def progress_bar(title: str) -> Iterator[OnProgress]:
         yield _ProgressLines(title)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    title_column = TextColumn("{task.description}")
-    with Progress(title_column, *columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=None)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[sizes]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None, sizes="")
         shown = ""
 
         def on_progress(done_bytes: int, total_bytes: int, note: str) -> None:
@@ -155,7 +155,10 @@ def progress_bar(title: str) -> Iterator[OnProgress]:
             if note and note != shown:
                 shown = note
                 progress.console.print(note, markup=False, highlight=False)
-            progress.update(task, completed=done_bytes, total=total_bytes or None)
+            speed = progress.tasks[task].speed
+            sizes = " of ".join(size_text(size) for size in (done_bytes, total_bytes) if size)
+            sizes += f", {size_text(round(speed))}/s" if speed else ""
+            progress.update(task, completed=done_bytes, total=total_bytes or None, sizes=sizes)
 
         yield on_progress
 
@@ -176,15 +179,11 @@ class _ProgressLines:
         tenth = 10 * done_bytes // total_bytes if total_bytes else 0
         if tenth > self._tenth:
             self._tenth = tenth
-            typer.echo(f"{self._title}: {_mb(done_bytes)} of {_mb(total_bytes)}", err=True)
+            typer.echo(f"{self._title}: {size_text(done_bytes)} of {size_text(total_bytes)}", err=True)
 
 
-def _mb(size: int) -> str:
-    return f"{size / 1e6:,.0f} MB"
-
-
-def _size_text(entry: CatalogEntry) -> str:
-    return "hub size" if entry.num_bytes is None else _mb(entry.num_bytes)
+def _size_of(entry: CatalogEntry) -> str:
+    return "hub size" if entry.num_bytes is None else size_text(entry.num_bytes)
 
 
 def _own_models(store: ModelStore) -> list[ListedModel]:
@@ -204,7 +203,7 @@ def _own_name(model: ListedModel) -> str:
 def _state(stored: StoredModel) -> str:
     if stored.path is not None:
         return "here"
-    return f"{_mb(stored.partial_bytes)} fetched" if stored.partial_bytes else "not here"
+    return f"{size_text(stored.partial_bytes)} fetched" if stored.partial_bytes else "not here"
 
 
 def _origin(entry: CatalogEntry) -> str:

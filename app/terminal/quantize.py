@@ -11,6 +11,7 @@ import typer
 from app.byte_size import ByteSizeError, byte_size
 from app.terminal.errors import INTERRUPTED, UsageError, errors_on_terminal
 from app.terminal.models import open_store, progress_bar
+from inference.byte_size import size_text
 
 if TYPE_CHECKING:
     from inference.formats.checkpoint.manifest import Recipe
@@ -25,7 +26,7 @@ def quantize(
     calibrate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A text like yours: loses less, takes longer.")
     ] = None,
-    fit: Annotated[str, typer.Option(metavar="SIZE", help="With auto: the device's memory, as 3.2GiB.")] = "",
+    fit: Annotated[str, typer.Option(metavar="SIZE", help="With auto: the device's memory, like 3.2GB.")] = "",
     context: Annotated[int, typer.Option(min=1, help="With auto: tokens that have to fit beside the weights.")] = 8192,
     threads: Annotated[int, typer.Option(min=0, help="0: one for each core.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite another checkpoint in OUT.")] = False,
@@ -66,4 +67,4 @@ def _summary(out: Path, recipe: Recipe) -> str:
     formats = ", ".join(
         f"{count} {'matrix' if count == 1 else 'matrices'} of {name}" for name, count in sorted(counts.items())
     )
-    return f"{recipe.scheme} of {recipe.source.name}{adapter}, {size / 1e6:,.0f} MB: {formats}."
+    return f"{recipe.scheme} of {recipe.source.name}{adapter}, {size_text(size)}: {formats}."

@@ -80,8 +80,8 @@
         <translation>移除 {name}</translation>
     </message>
     <message>
-        <source>{name} has {size} MB; the limit is {limit} MB. Add a part of it.</source>
-        <translation>{name} 有 {size} MB，上限为 {limit} MB。请只添加其中一部分。</translation>
+        <source>{name} has {size}; the limit is {limit}. Add a part of it.</source>
+        <translation>{name} 有 {size}，上限为 {limit}。请只添加其中一部分。</translation>
     </message>
     <message>
         <source>{name} is no text in UTF-8. Save it as UTF-8 text and add it again.</source>

@@ -782,8 +782,8 @@
         <translation>无法把设置保存到 {file}：{reason}。请腾出磁盘空间，或更正文件夹权限。</translation>
     </message>
     <message>
-        <source>"{value}" is no size of memory. Write it like 3.5GiB or 800MB.</source>
-        <translation>“{value}”不是内存大小。请写成 3.5GiB 或 800MB 的形式。</translation>
+        <source>"{value}" is no size of memory. Write it like 3.5 GB or 800 MB.</source>
+        <translation>“{value}”不是内存大小。请写成 3.5 GB 或 800 MB 的形式。</translation>
     </message>
 </context>
 </TS>

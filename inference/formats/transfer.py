@@ -7,9 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from inference.byte_size import size_text
 from inference.errors import DownloadCancelledError, DownloadError
-
-MIB = 1 << 20
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _DISK_FULL_WINDOWS = (39, 112)
@@ -62,9 +61,9 @@ class Transfer:
 
     def cancelled_error(self) -> DownloadCancelledError:
         """What stopping is told as."""
-        of_total = f" of {self.total_bytes / MIB:.0f}" if self.total_bytes else ""
+        of_total = f" of {size_text(self.total_bytes)}" if self.total_bytes else ""
         return DownloadCancelledError(
-            f"Fetching {self.model} was stopped at {self._done_bytes / MIB:.0f}{of_total} MiB. What is there is kept;"
+            f"Fetching {self.model} was stopped at {size_text(self._done_bytes)}{of_total}. What is there is kept;"
             f" to go on from it: deskinfer models pull {self.model}"
         )
 
@@ -72,7 +71,7 @@ class Transfer:
         """Raises DownloadError where the disk has no room for as much."""
         free_bytes = self._free_bytes()
         if free_bytes < needed_bytes:
-            raise self._no_space(f"needs {needed_bytes / MIB:.0f} MiB more", free_bytes)
+            raise self._no_space(f"needs {size_text(needed_bytes)} more", free_bytes)
 
     def write_error(self, error: OSError) -> DownloadError:
         """What a failed write is told as."""
@@ -96,7 +95,7 @@ class Transfer:
 
     def _no_space(self, what: str, free_bytes: int) -> DownloadError:
         return DownloadError(
-            f"Fetching {self.model} {what}, and {free_bytes / MIB:.0f} MiB are free at {self.directory}."
+            f"Fetching {self.model} {what}, and {size_text(free_bytes)} are free at {self.directory}."
             " What was fetched is kept. Free some space, or choose another directory for models, and pull again."
         )
 

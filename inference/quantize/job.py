@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from inference.byte_size import size_text
 from inference.errors import InvalidRequestError, ModelFormatError, UnsupportedModelError
 from inference.formats.checkpoint.checkpoint import TOKENIZER_DATA, CheckpointSource, write_tokenizer_data
 from inference.formats.checkpoint.layout import EMBEDDING, HEAD, HEAD_FILE, LayoutFile, checkpoint_layout
@@ -146,7 +147,7 @@ class _Job:
                 self._on_progress(1, 1, f"{self._directory} holds this checkpoint already.")
                 return recipe
             if writer.finished_bytes:
-                self._on_progress(0, 0, f"Going on after {writer.finished_bytes / 2**20:.0f} MiB that are finished.")
+                self._on_progress(0, 0, f"Going on after {size_text(writer.finished_bytes)} that are finished.")
             writer.require_space()
             self._write_small_files(writer)
             if token_ids is not None:

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from inference.byte_size import size_text
 from inference.errors import InvalidRequestError
 from inference.formats.checkpoint.layout import EMBEDDING, HEAD, StoredTensor, checkpoint_layout
 from inference.models.model_spec import ModelSpec
@@ -128,9 +129,9 @@ def check_fits(low_bytes: int, budget_bytes: int) -> None:
     """Raises InvalidRequestError where not even the low formats fit; says what is missing."""
     if low_bytes > budget_bytes:
         raise InvalidRequestError(
-            f"With 3 bits the weights take {low_bytes / 2**20:.0f} MiB, but {max(0, budget_bytes) / 2**20:.0f} MiB are"
-            f" left for them. Give {math.ceil((low_bytes - budget_bytes) / 2**20)} MiB more with --fit, or a smaller"
-            " --context, or take a smaller model."
+            f"With 3 bits the weights take {size_text(low_bytes)}, but {size_text(max(0, budget_bytes))} are left for"
+            f" them. Give {math.ceil((low_bytes - budget_bytes) / 2**20)} MB more with --fit, or a smaller --context,"
+            " or take a smaller model."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from inference.byte_size import size_text
 from inference.errors import InvalidRequestError
 
 MAX_TEXT_BYTES = 64 * 2**20
@@ -21,7 +22,7 @@ def read_text_file(path: Path) -> str:
         size = path.stat().st_size
         if size > MAX_TEXT_BYTES:
             raise InvalidRequestError(
-                f"{path} has {size / 2**20:.0f} MiB, but a text may have {MAX_TEXT_BYTES >> 20}. Give a part of it."
+                f"{path} has {size_text(size)}, but a text may have {size_text(MAX_TEXT_BYTES)}. Give a part of it."
             )
         return path.read_text(encoding="utf-8")
     except OSError as error:

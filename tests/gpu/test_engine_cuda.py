@@ -189,5 +189,5 @@ def test_models_that_fit_a_card_of_4_gb(model: str, context: int, device: object
 def test_a_7b_of_4_bits_is_refused_with_the_numbers(device: object) -> None:
     del device
     options = EngineOptions(backend="cuda", vram_bytes=int(3.237 * GIB), context_tokens=8192)
-    with pytest.raises(OutOfMemoryError, match=r"needs 3\.9\d GiB on the GPU, but 3\.24 GiB are free"):
+    with pytest.raises(OutOfMemoryError, match=r"needs 3\.9\d GB on the GPU, but 3\.24 GB are free"):
         PlannedModel("random:qwen2.5-7b:w4", options)

@@ -253,6 +253,6 @@ def test_the_memory_is_freed_while_an_answer_is_written(running: RunningApp, mon
     assert running.client.cancelled == [running.client.submitted[0].request_id]
     assert running.app.popup.state is PopupState.FINISHED
     message = running.app.window.message.text()
-    assert "1.50 GiB of main memory are free again" in message
+    assert "1.50 GB of main memory are free again" in message
     assert "The answer that was being written has ended." in message
     assert running.app.window.state_line.text() == "No model is loaded; the next action loads one"

@@ -46,5 +46,5 @@ def test_numbers_are_named():
     assert "9,120" in notice.text
     assert "4,096" in notice.text
     notice = error_notice(OutOfMemoryError(3 << 30, 1 << 30, "Close a program."), Translator("zh"))
-    assert "3.0 GiB" in notice.text
-    assert "1.0 GiB" in notice.text
+    assert "3.00 GB" in notice.text
+    assert "1.00 GB" in notice.text

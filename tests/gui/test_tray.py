@@ -67,7 +67,7 @@ def test_the_menu_holds_the_commands_and_the_clipboard_ones_in_a_submenu(tray: T
     tray.menu.aboutToShow.emit()
     assert _texts(tray) == [
         "No model is loaded; the next action loads one",
-        "Free memory: 5.0 GiB",
+        "Free memory: 5.00 GB",
         "Action.Summarize",
         "On the clipboard's text",
         "Model.Load",

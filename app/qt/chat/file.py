@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.translation import UserText
+from inference.byte_size import size_text
 
 # Some 250,000 tokens: more than any model here holds.
-LARGEST_BYTES = 1_000_000
+LARGEST_BYTES = 1024**2
 _MARK = re.compile(r"(?:\A|\n\n)--- ([^\n]+) ---\n")
 
 
@@ -36,8 +37,7 @@ class ChatFile:
     @property
     def size(self) -> str:
         """How large it is, for people."""
-        count = len(self.text.encode())
-        return f"{count} B" if count < 1000 else f"{count / 1000:,.1f} KB"
+        return size_text(len(self.text.encode()))
 
 
 def read_chat_file(path: Path) -> ChatFile:
@@ -51,10 +51,10 @@ def read_chat_file(path: Path) -> ChatFile:
         if size > LARGEST_BYTES:
             raise ChatFileError(
                 UserText(
-                    "{name} has {size} MB; the limit is {limit} MB. Add a part of it.",
+                    "{name} has {size}; the limit is {limit}. Add a part of it.",
                     name=path.name,
-                    size=f"{size / 1e6:,.1f}",
-                    limit=f"{LARGEST_BYTES / 1e6:.0f}",
+                    size=size_text(size),
+                    limit=size_text(LARGEST_BYTES),
                 )
             )
         text = path.read_bytes().decode("utf-8-sig")

@@ -26,7 +26,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.byte_size import size_text
 from app.models.download import Download, DownloadState
 from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.look.icons import app_icon
@@ -34,6 +33,7 @@ from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, set_
 from app.qt.models.text import download_line
 from app.qt.settings.row import SettingRow, text_label
 from app.translation import Translator
+from inference.byte_size import size_text
 
 DEFAULT_SIZE = QSize(600, 470)
 MINIMUM_SIZE = QSize(480, 330)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
-from app.byte_size import size_text
 from app.desktop.protocols import Desktop
 from app.engine_client import EngineClient
 from app.memory.idle import UnloadPolicy
@@ -17,6 +16,7 @@ from app.memory.reading import GPU_BACKEND, model_bytes
 from app.memory.sleep_watch import SleepWatch
 from app.settings.settings import Settings
 from app.translation import UserText
+from inference.byte_size import size_text
 from inference.request import EngineReading, ModelEvent, ModelState
 
 WATCH_MS = 5000

@@ -20,12 +20,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.byte_size import size_text
 from app.memory.reading import HISTORY_S, MemoryHistory, MemoryReading
 from app.qt.look.elided_label import ElidedLabel
 from app.qt.look.theme import SPACE_S, SPACE_XS, Colors, blend, colors_of, scaled
 from app.qt.memory.feed import MemoryFeed
 from app.translation import Translator
+from inference.byte_size import size_text
 
 GRAPH_HEIGHT_EM = 5.0
 BAR_HEIGHT_EM = 0.6

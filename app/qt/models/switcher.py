@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.byte_size import size_text
 from app.models.model_list import ListedModel, Origin
 from app.qt.look.icons import app_icon
 from app.qt.look.notice import Notice, NoticePanel
@@ -30,6 +29,7 @@ from app.qt.models.resident import ResidentPanel
 from app.qt.models.row import ModelRow, RowState
 from app.qt.remote.badge import warning_colors
 from app.translation import Translator
+from inference.byte_size import size_text
 
 # In heights of the font.
 DEFAULT_EM = QSize(44, 52)

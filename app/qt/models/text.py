@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.byte_size import size_text
 from app.memory.holders import MemoryHolder
 from app.models.download import Download, DownloadState
 from app.models.model_list import ListedModel, Origin
 from app.translation import Translator, UserText
+from inference.byte_size import size_text
 from inference.engine.memory_plan import LEAST_CONTEXT_TOKENS
 from inference.request import EngineReading, ModelPlan
 
@@ -106,7 +106,7 @@ def advice_line(model: ListedModel, total_ram_bytes: int, translator: Translator
 
 
 def download_line(download: Download, translator: Translator) -> str:
-    """How a download goes: "312 MiB of 1.04 GiB · 8.4 MiB/s · 2 min left"."""
+    """How a download goes: "312 MB of 1.04 GB · 8.4 MB a second · 2 min left"."""
     tr, state = translator.tr, download.state
     if state is DownloadState.CHECKING:
         return tr("Checking that every byte is right…")
@@ -144,7 +144,7 @@ def _time_left(seconds: float, translator: Translator) -> str:
 
 
 def resident_line(reading: EngineReading, translator: Translator) -> str:
-    """What the resident model holds: "1.61 GiB: weights 1.04 GiB, context 448 MiB, ..."."""
+    """What the resident model holds: "1.61 GB: weights 1.04 GB, context 448 MB, ..."."""
     tr = translator.tr
     return tr(
         "{total}: weights {weights}, context {context}, workspace {workspace}",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.byte_size import size_text
 from app.qt.settings.controls import ModelChoice
 from app.translation import Translator
+from inference.byte_size import size_text
 
 
 def model_choices(translator: Translator) -> list[ModelChoice]:

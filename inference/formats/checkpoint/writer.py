@@ -20,6 +20,7 @@ from typing import Any
 
 import filelock
 
+from inference.byte_size import size_text
 from inference.errors import ModelFormatError, QuantizeError, UnsupportedModelError
 from inference.formats.checkpoint.layout import LayoutFile, checkpoint_layout
 from inference.formats.checkpoint.manifest import (
@@ -126,7 +127,7 @@ class CheckpointWriter:
         free = shutil.disk_usage(self.directory).free
         if free < needed:
             raise QuantizeError(
-                f"The checkpoint needs {needed / MIB:.0f} MiB more, but {free / MIB:.0f} MiB are free at"
+                f"The checkpoint needs {size_text(needed)} more, but {size_text(free)} are free at"
                 f" {self.directory}. Free some space, or choose another directory."
             )
 

@@ -99,9 +99,9 @@ def test_a_gpu_that_cuda_can_use(monkeypatch: pytest.MonkeyPatch) -> None:
     report = GpuReport("Card", (8, 6), 4 << 30, 3 << 30, 300 << 20, 16, (13, 0), (12, 9), "sm_86")
     monkeypatch.setattr("inference.engine.gpu_report.gpu_report", lambda: report)
     assert list(doctor.gpus()) == [
-        "Card, SM86, 4.0 GiB, 3.0 GiB free, driver 580.1",
+        "Card, SM86, 4.00 GB, 3.00 GB free, driver 580.1",
         "CUDA: Card, compute capability 8.6, 16 multiprocessors",
-        "memory: 4.0 GiB, 3.0 GiB free, 0.3 GiB for the context",
+        "memory: 4.00 GB, 3.00 GB free, 300 MB for the context",
         "driver for CUDA 13.0, compiler NVRTC 12.9, kernels for sm_86",
     ]
 
@@ -143,7 +143,7 @@ def test_missing_and_cut_models_are_problems_with_a_cure(empty_store: Path) -> N
     lines = list(doctor.models())
     assert lines[0].startswith("PROBLEM: The model qwen2.5-coder-")
     assert "deskinfer models pull" in lines[0]
-    assert lines[1] == ("PROBLEM: smollm2-135m-instruct: only 2 MB; go on: deskinfer models pull smollm2-135m-instruct")
+    assert lines[1] == "PROBLEM: smollm2-135m-instruct: only 1.9 MB; go on: deskinfer models pull smollm2-135m-instruct"
 
 
 class RunningApp:

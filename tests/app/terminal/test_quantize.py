@@ -44,7 +44,7 @@ def test_what_was_asked_for_is_done_and_said(job: list[Any], tmp_path: Path) -> 
     options = QuantizeOptions("auto", 64, Path("l"), Path("t"), int(3.2 * 2**30), 4096, True, None)
     assert job == [tmp_path / "model", tmp_path / "out", options]
     assert result.stdout == f"{tmp_path / 'out'}\n"
-    assert "auto of model, 3 MB: 2 matrices of w4g128, 1 matrix of w8g128." in result.stderr
+    assert "auto of model, 2.9 MB: 2 matrices of w4g128, 1 matrix of w8g128." in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -253,11 +253,11 @@ def test_files_go_along_and_are_named(chat: ChatRig, tmp_path: Path):
 
 
 def test_files_that_cannot_go_along_are_named(chat: ChatRig, tmp_path: Path):
-    (tmp_path / "large.txt").write_text("x" * 1_000_001)
+    (tmp_path / "large.txt").write_text("x" * (1024**2 + 1))
     (tmp_path / "latin.txt").write_bytes("größe".encode("latin-1"))
     chat.window.composer.add_files([tmp_path / "large.txt", tmp_path / "latin.txt", tmp_path / "none.txt"])
     problem = chat.window.composer.problem.text()
-    assert "large.txt has 1.0 MB; the limit is 1 MB" in problem
+    assert "large.txt has 1.0 MB; the limit is 1.0 MB" in problem
     assert "latin.txt is no text in UTF-8" in problem
     assert "none.txt cannot be read" in problem
     assert chat.window.composer.files == []

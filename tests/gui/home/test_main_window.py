@@ -128,7 +128,7 @@ def test_the_model_is_shown_with_its_memory_and_can_be_freed_and_loaded(qtbot: Q
     reading = EngineReading(state=ModelState.READY, backend="cpu", weight_bytes=300 << 20, kv_bytes=40 << 20)
     ready = Status().after(ModelEvent(ModelState.READY, "tiny"), reading=reading)
     for status, labels, button, command_id in [
-        (ready, {"Ready: tiny", "340 MiB of main memory"}, "Free the memory now", "model.unload"),
+        (ready, {"Ready: tiny", "340 MB of main memory"}, "Free the memory now", "model.unload"),
         (Status(), {"No model is loaded; the next action loads one"}, "Load the model", "model.load"),
         (Status(reason=UserText("Freed")), {"Freed"}, "Load the model", "model.load"),
     ]:

@@ -138,9 +138,9 @@ def test_the_app_that_ends_meanwhile_shows_it_again(first: FirstStart):
 
 def test_size_and_licence_stand_before_the_download(first: FirstStart):
     first.welcome.begin()
-    assert "1.04 GiB" in first.window.model.facts.text()
+    assert "1.04 GB" in first.window.model.facts.text()
     assert "Apache-2.0" in first.window.model.facts.text()
-    assert first.window.model.get_button.text() == "Download (1.04 GiB)"
+    assert first.window.model.get_button.text() == "Download (1.04 GB)"
 
 
 def test_the_recommended_model_is_fetched_and_used(first: FirstStart, qtbot: QtBot):
@@ -190,11 +190,11 @@ def test_the_download_goes_on_once_the_welcome_is_closed(first: FirstStart, qtbo
 
 
 def test_a_download_that_fails_says_why(first: FirstStart, qtbot: QtBot):
-    first.store.error = DownloadError("The disk is full. Free 1 GiB.")
+    first.store.error = DownloadError("The disk is full. Free 1 GB.")
     first.welcome.begin()
     step = first.window.model
     step.get_button.click()
-    qtbot.waitUntil(lambda: "Free 1 GiB." in step.state.text())
+    qtbot.waitUntil(lambda: "Free 1 GB." in step.state.text())
     assert step._download is not None
     assert step._download.state is DownloadState.FAILED
     assert step.get_button.text() == "Go on"

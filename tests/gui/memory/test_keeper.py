@@ -171,7 +171,7 @@ def test_after_a_sleep_the_model_is_loaded_again_unless_the_driver_keeps_it(benc
 @pytest.mark.parametrize(
     ("reading", "expected"),
     [
-        (READY, "1.50 GiB of GPU memory are free again. The next action loads the model anew."),
+        (READY, "1.50 GB of GPU memory are free again. The next action loads the model anew."),
         (replace(READY, backend="cpu", running=1), "The answer that was being written has ended."),
     ],
 )

@@ -34,7 +34,7 @@ def test_it_reads_when_it_is_shown_and_lets_go_when_it_is_hidden(
     assert memory_source.reads == 0
     with qtbot.waitSignal(memory_feed.changed):
         meter.show()
-    expected = "DeskInfer 1.00 GiB, its driver 256 MiB, Others 512 MiB, Free 2.25 GiB of 4.00 GiB"
+    expected = "DeskInfer 1.00 GB, its driver 256 MB, Others 512 MB, Free 2.25 GB of 4.00 GB"
     assert meter._legend.accessibleName() == expected
     assert meter.sentence() == f"GPU memory, RTX 3050, {expected}"
     assert meter._picture.accessibleDescription() == meter.sentence()
@@ -106,7 +106,7 @@ def test_no_call_reaches_the_driver_while_the_gpu_sleeps_or_nobody_looks(
     qtbot.addWidget(meter)
     assert nvml_stub.calls == 0
     meter.show()
-    qtbot.waitUntil(lambda: "DeskInfer 512 MiB, Others 512 MiB" in meter.sentence())
+    qtbot.waitUntil(lambda: "DeskInfer 512 MB, Others 512 MB" in meter.sentence())
     nvml_stub.fail("nvmlDeviceGetMemoryInfo", GPU_IS_LOST)
     qtbot.waitUntil(lambda: "GPU is lost" in meter.sentence())
     power.write_text("suspended\n")
@@ -117,7 +117,7 @@ def test_no_call_reaches_the_driver_while_the_gpu_sleeps_or_nobody_looks(
     assert (nvml_stub.calls, nvml_stub.sessions) == (calls, 0)
     nvml_stub.fail("", 0)
     power.write_text("active\n")
-    qtbot.waitUntil(lambda: "Others 512 MiB" in meter.sentence())
+    qtbot.waitUntil(lambda: "Others 512 MB" in meter.sentence())
     meter.hide()  # the model is resident still, but nobody looks
     qtbot.waitUntil(lambda: nvml_stub.sessions == 0)
     calls = nvml_stub.calls

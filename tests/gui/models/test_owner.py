@@ -147,7 +147,7 @@ def test_one_click_switches_and_is_kept(rig: Rig) -> None:
 def test_plans_are_asked_for_the_chosen_context_and_again_after_a_change(rig: Rig) -> None:
     rig.local.plans = {rig.id("one"): fitting("one")}
     rig.open("one")
-    assert "✓ Fits: needs 1.00 GiB of 2.00 GiB" in rig.says(rig.row("one"))
+    assert "✓ Fits: needs 1.00 GB of 2.00 GB" in rig.says(rig.row("one"))
     rig.local.plans = {rig.id("one"): fitting("one", available_bytes=2**29, largest_context_tokens=2048)}
     rig.window.resident.context_chosen.emit(8192)
     rig.play()
@@ -168,7 +168,7 @@ def test_a_refused_load_says_why_and_what_was_there_stays(rig: Rig) -> None:
     rig.bridge.post_event(ModelEvent(ModelState.FAILED, rig.id("two"), error=error))
     rig.bridge.post_event(ModelEvent(ModelState.READY, rig.id("one"), 1.0))
     rig.qtbot.waitUntil(lambda: rig.window.notice.isVisible())
-    assert "8.00 GiB" in rig.window.notice.shown.text
+    assert "8.00 GB" in rig.window.notice.shown.text
     assert "In use" in rig.says(rig.row("one"))
     rig.bridge.post_event(ModelEvent(ModelState.LOADING, rig.id("two")))
     rig.qtbot.waitUntil(lambda: not rig.window.notice.isVisible())

@@ -46,8 +46,8 @@ def buttons(row: ModelRow) -> list[str]:
 def test_a_model_that_fits_can_be_used(qtbot: QtBot, row: ModelRow) -> None:
     row.show_state(RowState(MODEL, plan=FITS))
     text = shown(row)
-    assert "1.5B parameters · Q4_K_M · 1.00 GiB on the disk · Apache-2.0" in text
-    assert "✓ Fits: needs 1.00 GiB of 3.00 GiB" in text
+    assert "1.5B parameters · Q4_K_M · 1.00 GB on the disk · Apache-2.0" in text
+    assert "✓ Fits: needs 1.00 GB of 3.00 GB" in text
     with qtbot.waitSignal(row.requested) as asked:
         row.primary.click()
     assert asked.args == [RowAction.USE]
@@ -64,8 +64,8 @@ def test_a_refusal_says_what_is_missing_and_who_holds_it(row: ModelRow) -> None:
     holders = (MemoryHolder("browser", 2 * GIB),)
     row.show_state(RowState(MODEL, plan=refused, holders=holders))
     text = shown(row)
-    assert "✗ Does not fit: needs 1.00 GiB, and 512 MiB are free" in text
-    assert "512 MiB are missing. These hold the most: browser (2.00 GiB)." in text
+    assert "✗ Does not fit: needs 1.00 GB, and 512 MB are free" in text
+    assert "512 MB are missing. These hold the most: browser (2.00 GB)." in text
     assert not row.primary.isEnabled()
     row.show_state(RowState(MODEL, plan=replace(refused, device="cuda:0")))
     assert "use the GPU" in shown(row)
@@ -103,7 +103,7 @@ def test_a_model_that_cannot_be_used_says_why(row: ModelRow) -> None:
 
 def test_a_download_is_offered_with_its_size_and_advice(row: ModelRow) -> None:
     row.show_state(RowState(ABSENT, total_ram_bytes=8 * GIB))
-    assert "Suits this machine: wants 4.00 GiB of memory, and it has 8.00 GiB" in shown(row)
+    assert "Suits this machine: wants 4.00 GB of memory, and it has 8.00 GB" in shown(row)
     assert buttons(row) == ["Download"]
     assert not row.primary.property("role")
     row.show_state(RowState(ABSENT, is_in_use=True, total_ram_bytes=2 * GIB))
@@ -115,11 +115,11 @@ def test_a_download_is_offered_with_its_size_and_advice(row: ModelRow) -> None:
 @pytest.mark.parametrize(
     ("state", "names", "says"),
     [
-        (DownloadState.RUNNING, ["Cancel", "Pause"], "256 MiB of 1.00 GiB · 8 MiB a second · 96 s left"),
+        (DownloadState.RUNNING, ["Cancel", "Pause"], "256 MB of 1.00 GB · 8.0 MB a second · 96 s left"),
         (DownloadState.CHECKING, ["Cancel", "Pause"], "Checking that every byte is right…"),
-        (DownloadState.STOPPING, ["Cancel", "Pause"], "Stopping… · 256 MiB of 1.00 GiB"),
-        (DownloadState.PAUSED, ["Cancel", "Go on"], "Paused · 256 MiB of 1.00 GiB"),
-        (DownloadState.FAILED, ["Cancel", "Go on"], "The download stopped · 256 MiB of 1.00 GiB\nNo network."),
+        (DownloadState.STOPPING, ["Cancel", "Pause"], "Stopping… · 256 MB of 1.00 GB"),
+        (DownloadState.PAUSED, ["Cancel", "Go on"], "Paused · 256 MB of 1.00 GB"),
+        (DownloadState.FAILED, ["Cancel", "Go on"], "The download stopped · 256 MB of 1.00 GB\nNo network."),
     ],
 )
 def test_a_download_in_every_state(row: ModelRow, state: DownloadState, names: list[str], says: str) -> None:
@@ -206,7 +206,7 @@ def test_the_panel_tells_what_is_in_memory(qtbot: QtBot, window: ModelSwitcher) 
     reading = EngineReading(backend="cpu", weight_bytes=GIB, kv_bytes=GIB // 2, workspace_bytes=GIB // 4)
     panel.show_engine(Status(ModelState.READY, "m"), reading, "Model 1B")
     assert (panel.caption.text(), panel.title.text()) == ("In memory now", "Model 1B")
-    assert panel.line.text() == "1.75 GiB: weights 1.00 GiB, context 512 MiB, workspace 256 MiB · on the CPU"
+    assert panel.line.text() == "1.75 GB: weights 1.00 GB, context 512 MB, workspace 256 MB · on the CPU"
     with qtbot.waitSignal(panel.free_requested):
         panel.free_button.click()
     panel.show_engine(Status(ModelState.LOADING, "m", 0.5), EngineReading(), "Model 1B")

@@ -81,7 +81,7 @@ def test_what_the_gpu_does_not_hold_the_cpu_does_unless_the_gpu_was_asked_for() 
     options = EngineOptions(vram_bytes=9 << 20)
     planned = PlannedModel("random:tiny:w4", options)
     assert planned.memory.device == "cpu"
-    assert "GiB on the GPU" in planned.fallback_reason
+    assert "MB on the GPU" in planned.fallback_reason
     planned.close()
     with pytest.raises(OutOfMemoryError, match="on the GPU"):
         PlannedModel("random:tiny:w4", EngineOptions(backend="cuda", vram_bytes=9 << 20))

@@ -87,7 +87,7 @@ def test_what_gains_nothing_is_not_bought() -> None:
 
 def test_too_little_is_said_with_numbers() -> None:
     choices = choices_of(UNTIED, {})
-    with pytest.raises(InvalidRequestError, match=r"take 26\d\d MiB, but 100 MiB are left.*smaller --context"):
+    with pytest.raises(InvalidRequestError, match=r"take 2\.\d\d GB, but 100 MB are left.*smaller --context"):
         choose_best(choices, 100 * MIB)
 
 
