@@ -1,4 +1,4 @@
-"""Calls of tools: grammars of answers that hold calls, and the calls found in what a model says.
+"""Calls of tools: the grammar that makes a model call one, and its calls found in what it says.
 
 Models write a call as JSON, between <tool_call> and </tool_call> (Qwen, Hermes) or as their whole answer (Llama 3).
 """
@@ -6,112 +6,39 @@ Models write a call as JSON, between <tool_call> and </tool_call> (Qwen, Hermes)
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
-from inference.request import GenerationRequest, Grammar, Tool, ToolCall, new_request_id
+from inference.request import Grammar, Tool, ToolCall, new_request_id
 
 _BEGIN = "<tool_call>"
 CALL_END = "</tool_call>"
 _ARGUMENTS = ("arguments", "parameters")
-_HEAD = r'[ \t\r\n]*\{[ \t\r\n]*("type": "function", )?"name"[ \t\r\n]*:[ \t\r\n]*"(%s)"[ \t\r\n]*,[ \t\r\n]*"(%s)"[ \t\r\n]*:'
-"""How a call without marks begins, for the grammar and for the finder alike: what the one lets through as text, the
-other must not take for a call."""
-_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-"""White space as models write it; free one would let a small model write line breaks for ever."""
-_WITH_FORM = "start: calls | form"
 
 
 def call_grammar(tools: Sequence[Tool]) -> Grammar:
     """An answer that calls one of the tools, in either form."""
-    return _lark("start: tagged | bare", f'begin: "{_BEGIN}"', *_tagged(tools), *_bare(tools), *_arguments(tools))
-
-
-def text_or_call_grammar(tools: Sequence[Tool], may_repeat: bool) -> Grammar:
-    """An answer that is any text, in which each call of a tool has arguments that follow the tool's schema.
-
-    The mark begins a call wherever it stands. A call without marks is one where the answer, or what follows a call,
-    begins like one; other JSON is text.
-
-    Args:
-        may_repeat: several calls may follow each other; else the first one ends the answer.
-    """
-    heads = [f"head_{place}[lazy]: /{_head([tool])}/" for place, tool in enumerate(tools)]
-    bare = [f'bare_{place}: head_{place} " " arguments_{place} "}}"' for place in range(len(tools))]
-    return _lark(
-        "start: call* TEXT?" if may_repeat else "start: call | TEXT?",
-        "call: tagged | " + _any("bare", tools),
-        "TEXT: /(?s:.+)/",
-        # What is lazy is taken as soon as it matches: no text gets past the mark, or past a head.
-        f"begin[lazy]: /(?s:.*){_BEGIN}/",
-        *heads,
-        *bare,
-        *_tagged(tools),
-        *_arguments(tools),
-    )
-
-
-def form_or_call_grammar(tools: Sequence[Tool], schema: str, may_repeat: bool) -> Grammar:
-    """An answer that is calls of tools, or JSON that follows a schema."""
-    return _lark(
-        _WITH_FORM,
-        f"calls: {'tagged (NEXT tagged)*' if may_repeat else 'tagged'} | bare",
-        'NEXT: "\\n"',
-        f"form: %json {_one_line(schema)}",
-        f'begin: "{_BEGIN}"',
-        *_tagged(tools),
-        *_bare(tools),
-        *_arguments(tools),
-    )
-
-
-def _lark(*rules: str) -> Grammar:
-    return Grammar("lark", "\n".join(rules))
-
-
-def _any(rule: str, tools: Sequence[Tool]) -> str:
-    return " | ".join(f"{rule}_{place}" for place in range(len(tools)))
-
-
-def _tagged(tools: Sequence[Tool]) -> list[str]:
-    """Rules of a call between marks, the first of which is the rule `begin`."""
-    named = [
-        f"named_{place}: {_text(_name_part(tool, 'arguments'))} arguments_{place} {_text('}')}"
-        for place, tool in enumerate(tools)
+    tagged, bare = (json.dumps(_call_schema(tools, key), ensure_ascii=False) for key in _ARGUMENTS)
+    lines = [
+        "start: tagged | bare",
+        f'tagged: "{_BEGIN}\\n" call "\\n{CALL_END}"',
+        f"call: %json {tagged}",
+        f"bare: %json {bare}",
     ]
-    return [f"tagged: begin {_text(chr(10))} ({_any('named', tools)}) {_text(chr(10) + CALL_END)}", *named]
+    return Grammar("lark", "\n".join(lines))
 
 
-def _bare(tools: Sequence[Tool]) -> list[str]:
-    """Rules of a call without marks, in the same pieces as other JSON, which may be possible beside it."""
-    called = [
-        " ".join(map(_text, ("{", '"name"', ": ", json.dumps(tool.name), ", ", '"parameters"', ": ")))
-        + f" arguments_{place} {_text('}')}"
-        for place, tool in enumerate(tools)
+def _call_schema(tools: Sequence[Tool], arguments: str) -> dict[str, Any]:
+    calls = [
+        {
+            "type": "object",
+            "properties": {"name": {"const": tool.name}, arguments: json.loads(tool.parameters)},
+            "required": ["name", arguments],
+            "additionalProperties": False,
+        }
+        for tool in tools
     ]
-    return [f"bare: {_any('bare', tools)}", *(f"bare_{place}: {rule}" for place, rule in enumerate(called))]
-
-
-def _arguments(tools: Sequence[Tool]) -> list[str]:
-    """A rule for each tool: its schema stands alone, so that references in it lead where they should."""
-    return [f"arguments_{place}: %json {_one_line(tool.parameters)}" for place, tool in enumerate(tools)]
-
-
-def _name_part(tool: Tool, arguments: str) -> str:
-    return f'{{"name": {json.dumps(tool.name)}, "{arguments}": '
-
-
-def _text(text: str) -> str:
-    return json.dumps(text)
-
-
-def _one_line(schema: str) -> str:
-    return json.dumps({"x-guidance": _ONE_LINE, **json.loads(schema)})
-
-
-def _head(tools: Sequence[Tool]) -> str:
-    return _HEAD % ("|".join(re.escape(tool.name) for tool in tools), "|".join(_ARGUMENTS))
+    return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
 class ToolCallFinder:
