@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.actions.long_text import PART_TOKENS, PlanKind
@@ -60,6 +60,7 @@ class FramedAction:
     """An action whose languages are settled: those of a whole text hold for each of its parts.
 
     Attributes:
+        prompt: its examples are those that are meant for the target.
         language: of the answer, as the prompt calls it.
         target: code of that language.
         output: as Action has it. To-dos come in a form of their own, which `app.todos.todo` reads.
@@ -90,15 +91,18 @@ class FramedAction:
         # Behind short examples the 1.5B summed up the examples as well; the pattern holds the form without them.
         is_long = bool(self.pattern) and len(text) > _LONG_CHARS
         for example in (*(() if is_long else self.prompt.examples), *earlier):
-            if example.target in ("", self.target):
-                turn = Message("user", filled(self.prompt.user, example.text))
-                answer = example_answer(example.text, example.answer) if asks_todos else example.answer
-                messages += [turn, Message("assistant", answer)]
+            turn = Message("user", filled(self.prompt.user, example.text))
+            answer = example_answer(example.text, example.answer) if asks_todos else example.answer
+            messages += [turn, Message("assistant", answer)]
         messages.append(Message("user", filled(template, text)))
         grammar = Grammar("regex", self.pattern, is_wish=True) if self.pattern else None
         if asks_todos:
             grammar = todo_grammar(text)
         return GenerationRequest(tuple(messages), self.sampling, Priority.ACTION, grammar=grammar)
+
+    def without_examples(self, count: int) -> FramedAction:
+        """The same without its first examples: a small context has no room for all."""
+        return replace(self, prompt=replace(self.prompt, examples=self.prompt.examples[count:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,10 @@ class Action:
         code = self.prompt_language(text, languages, ui_language)
         target = other_language(text, languages.first, languages.second)
         language = target.chinese if code == "zh" else target.english
-        return FramedAction(self.prompts[code], self.sampling, language, target.code, self.output, self.pattern)
+        prompt = self.prompts[code]
+        examples = tuple(example for example in prompt.examples if example.target in ("", target.code))
+        prompt = replace(prompt, examples=examples)
+        return FramedAction(prompt, self.sampling, language, target.code, self.output, self.pattern)
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:

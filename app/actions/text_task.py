@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from app.actions.action import Action, Example
-from app.actions.long_text import Budget, MapReduce, Merge, MergeTodos, PartByPart, Plan, Step, answer_room, part_budget
+from app.actions.fit import fit, fits_one, frame_texts
+from app.actions.long_text import Budget, MapReduce, Merge, MergeTodos, PartByPart, Plan, Step
 from app.engine_client import CountListener, RequestListener
 from app.language import LANGUAGES, Languages, script_of
 from app.text.parts import Part, Unit, cut, units
@@ -33,8 +34,6 @@ from inference.request import (
     new_request_id,
 )
 
-_TEMPLATE_TOKENS = 12
-"""What a chat template may write around a message."""
 _UNKNOWN_CONTEXT_TOKENS = 4096
 """Where no model is resident: what surely fits this is sent at once, and should it not, it is cut."""
 _SCRIPTS_WITHOUT_SPACES = ("han", "kana", "thai")
@@ -143,7 +142,8 @@ class TextTask:
     ) -> None:
         self._client, self._action, self._text, self._at_once = client, action, text, at_once
         framed = action.framed(text, languages, ui_language)
-        self._framed = dataclasses.replace(framed, sampling=dataclasses.replace(framed.sampling, **(sampling or {})))
+        self._whole = dataclasses.replace(framed, sampling=dataclasses.replace(framed.sampling, **(sampling or {})))
+        self._framed = self._whole
         self._lock = threading.RLock()
         self._plan: Plan | None = None
         self._text_tokens = 0
@@ -200,6 +200,7 @@ class TextTask:
                 self._show()
                 self._advance()
             elif self._surely_fits():
+                self._framed = self._whole
                 self._submit_single()
             else:
                 self._count_text()
@@ -239,23 +240,8 @@ class TextTask:
     def _surely_fits(self) -> bool:
         """Whether nothing needs to be counted: no token is shorter than a byte."""
         context = self._client.reading().context_tokens or _UNKNOWN_CONTEXT_TOKENS
-        *frame, text = (len(text.encode("utf-8", "replace")) for text in (*self._frame_texts(), self._text))
-        return self._fits(sum(frame), text, context)
-
-    def _fits(self, frame_tokens: int, text_tokens: int, context_tokens: int) -> bool:
-        action, most = self._action, self._framed.sampling.max_new_tokens
-        room = answer_room(action.plan, text_tokens, action.growth, most)
-        if not action.growth:
-            room = min(room, context_tokens // 3)
-        return frame_tokens + self._template_tokens() + text_tokens + room <= context_tokens
-
-    def _frame_texts(self) -> list[str]:
-        """What prompts hold beside the text."""
-        prompt = self._framed.prompt
-        return [message.content for message in self._framed.request("").messages] + [prompt.part, prompt.join]
-
-    def _template_tokens(self) -> int:
-        return _TEMPLATE_TOKENS * (len(self._framed.request("").messages) + 2)
+        *frame, text = (len(text.encode("utf-8", "replace")) for text in (*frame_texts(self._whole), self._text))
+        return fits_one(self._action, self._whole, frame, text, context)
 
     def _submit_single(self) -> None:
         self._is_single = True
@@ -275,22 +261,21 @@ class TextTask:
 
     def _count_text(self) -> None:
         self._plan = None
-        texts = [*self._frame_texts(), self._text]
+        texts = [*frame_texts(self._whole), self._text]
         self._client.count_tokens(texts, self._guarded(self._on_text_counted, self.request_id))
 
     def _on_text_counted(self, counts: TokenCounts | InferenceError) -> None:
         if isinstance(counts, InferenceError):
             raise counts
         *frame, self._text_tokens = counts.counts
-        if not self._overflowed and self._fits(sum(frame), self._text_tokens, counts.context_tokens):
+        found = fit(
+            self._action, self._whole, frame, self._text_tokens, counts.context_tokens, may_be_one=not self._overflowed
+        )
+        self._framed = found.framed
+        if found.budget is None:
             self._submit_single()
             return
-        action, most = self._action, self._framed.sampling.max_new_tokens
-        free = counts.context_tokens - sum(frame) - self._template_tokens()
-        budget = part_budget(action.plan, free, action.growth, most, action.part_tokens)
-        if budget is None:
-            raise ContextOverflowError(sum(counts.counts), counts.context_tokens)
-        self._budget, self._is_estimated = budget, counts.estimated
+        self._budget, self._is_estimated = found.budget, counts.estimated
         pieces = units(self._text)
         listener = self._guarded(partial(self._on_pieces_counted, pieces), self.request_id)
         self._client.count_tokens([piece.text for piece in pieces], listener)
