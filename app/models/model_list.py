@@ -43,6 +43,7 @@ class ListedModel:
         parameters: 0 where nobody says.
         quantization: as its makers write it, "" where nobody says.
         num_bytes: on the disk, or of the download; 0 where only the hub knows.
+        about_bytes: what such a download has about, 0 where nobody can say.
         partial_bytes: that an unfinished download has so far.
         licence_note: what to know before using it.
         min_ram_bytes: advice of the catalog; 0 for none.
@@ -56,6 +57,7 @@ class ListedModel:
     parameters: int = 0
     quantization: str = ""
     num_bytes: int = 0
+    about_bytes: int = 0
     partial_bytes: int = 0
     licence: str = ""
     licence_note: str = ""
@@ -152,6 +154,7 @@ def _of_catalog(stored: StoredModel) -> ListedModel:
         parameters=entry.parameters,
         quantization=quantization,
         num_bytes=stored.num_bytes if stored.path is not None else entry.num_bytes or 0,
+        about_bytes=entry.about_bytes,
         partial_bytes=stored.partial_bytes,
         licence=entry.licence,
         licence_note=entry.licence_note,

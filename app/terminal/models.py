@@ -183,7 +183,7 @@ class _ProgressLines:
 
 
 def _size_of(entry: CatalogEntry) -> str:
-    return "hub size" if entry.num_bytes is None else size_text(entry.num_bytes)
+    return f"~{size_text(entry.about_bytes)}" if entry.num_bytes is None else size_text(entry.num_bytes)
 
 
 def _own_models(store: ModelStore) -> list[ListedModel]:

@@ -336,8 +336,8 @@
         <translation>回答由一个只需下载一次的模型生成。列表中的第一个适合本机的内存。</translation>
     </message>
     <message>
-        <source>size known once the download begins</source>
-        <translation>开始下载后才知道大小</translation>
+        <source>about {size}</source>
+        <translation>约 {size}</translation>
     </message>
     <message>
         <source>licence {licence}</source>

@@ -56,6 +56,7 @@ class CatalogEntry:
         sha256: of the .gguf file, None where only the hub knows.
         min_ram_bytes: below that much memory the model is not worth trying; advice.
         sources: in order of preference.
+        for_tests: small and quick, but too weak for what a person wants of it.
     """
 
     id: str
@@ -69,6 +70,12 @@ class CatalogEntry:
     parameters: int
     min_ram_bytes: int
     sources: tuple[ModelOrigin, ...]
+    for_tests: bool = False
+
+    @property
+    def about_bytes(self) -> int:
+        """What a directory has about, where only the hub knows it: its publishers write 16 bits for each weight."""
+        return 2 * self.parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,11 @@ class Catalog:
             if self.entries[model_id].min_ram_bytes <= total_ram_bytes:
                 return model_id
         return self.defaults[-1]
+
+    def useful_models(self, total_ram_bytes: int) -> tuple[str, ...]:
+        """Ids of the models that are worth a download on a machine with that much memory, in the catalog's order."""
+        fitting = [entry for entry in self.entries.values() if entry.min_ram_bytes <= total_ram_bytes]
+        return tuple(entry.id for entry in fitting if not entry.for_tests) or tuple(entry.id for entry in fitting)
 
 
 def parse_catalog(text: str) -> Catalog:
@@ -123,6 +135,7 @@ def _entry(model: dict[str, Any]) -> CatalogEntry:
         parameters=model["parameters"],
         min_ram_bytes=model["min_ram_bytes"],
         sources=tuple(_source(source) for source in model["source"]),
+        for_tests=model.get("for_tests", False),
     )
 
 

@@ -47,6 +47,7 @@ class OfferedModel:
 
     Attributes:
         num_bytes: of the download, 0 where only the hub knows.
+        about_bytes: what it has about in that case.
     """
 
     id: str
@@ -54,6 +55,7 @@ class OfferedModel:
     licence: str
     licence_note: str
     num_bytes: int
+    about_bytes: int
     is_here: bool
 
 
@@ -173,7 +175,8 @@ class ModelStep(QWidget):
 
     def _refresh(self) -> None:
         tr, model, download = self._tr, self._model(), self._running()
-        size = size_text(model.num_bytes) if model.num_bytes else tr("size known once the download begins")
+        size = size_text(model.num_bytes or model.about_bytes)
+        size = size if model.num_bytes else tr("about {size}", size=size)
         licence = tr("licence {licence}", licence=model.licence)
         self.facts.setText("\n".join([f"{size} · {licence}", *([model.licence_note] if model.licence_note else [])]))
         is_active = download is not None and download.state.is_active
@@ -182,7 +185,7 @@ class ModelStep(QWidget):
         self.progress.setVisible(is_active or has_begun)
         self.get_button.setVisible(not is_here)
         label = tr("Pause") if is_active else tr("Go on") if has_begun else tr("Download ({size})", size=size)
-        self.get_button.setText(label if model.num_bytes or is_active or has_begun else tr("Download"))
+        self.get_button.setText(label)
         if is_here:
             self.show_text(tr("✓ It is on this computer."), "accent")
         elif download is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+import psutil
 from PySide6.QtCore import QObject, Signal
 
 from app.language import Languages
@@ -120,16 +121,19 @@ class WelcomeOwner(QObject):
         return ModelStore(options=DownloadOptions(hub_endpoint=self._settings.text("hub.endpoint") or None))
 
     def _offered(self) -> list[OfferedModel]:
-        """The catalog's models, the one that is meant first."""
+        """The models of the catalog that are worth it on this machine, the one that is meant first."""
         from app.qt.home.welcome import OfferedModel
 
-        meant = self._default_model()
+        meant, store = self._default_model(), self._open_store()
+        useful = store.catalog.useful_models(psutil.virtual_memory().total)
         offered = []
-        for stored in self._open_store().list():
+        for stored in store.list():
             entry = stored.entry
+            if entry.id != meant and entry.id not in useful:
+                continue
             size = stored.num_bytes or entry.num_bytes or 0
-            is_here = stored.path is not None
-            offered.append(OfferedModel(entry.id, entry.title, entry.licence, entry.licence_note, size, is_here))
+            facts = (entry.id, entry.title, entry.licence, entry.licence_note, size, entry.about_bytes)
+            offered.append(OfferedModel(*facts, is_here=stored.path is not None))
         return sorted(offered, key=lambda model: model.id != meant)
 
     def _is_here(self, name: str) -> bool:

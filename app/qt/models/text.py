@@ -31,6 +31,8 @@ def facts_line(model: ListedModel, translator: Translator) -> str:
     if model.num_bytes:
         size = size_text(model.num_bytes)
         parts.append(tr("{size} on the disk", size=size) if model.path is not None else size)
+    elif model.about_bytes:
+        parts.append(tr("about {size}", size=size_text(model.about_bytes)))
     if model.licence:
         parts.append(model.licence)
     elif model.origin in (Origin.FOLDER, Origin.ADDED) and not model.problem:

@@ -16,7 +16,7 @@ def model_choices(translator: Translator) -> list[ModelChoice]:
     for stored in ModelStore().list():
         entry = stored.entry
         size = stored.num_bytes or entry.num_bytes or 0
-        parts = [entry.id, *([size_text(size)] if size else [])]
+        parts = [entry.id, size_text(size) if size else tr("about {size}", size=size_text(entry.about_bytes))]
         if stored.path is None:
             elsewhere.append(ModelChoice(entry.id, " · ".join([*parts, tr("not downloaded")])))
         else:

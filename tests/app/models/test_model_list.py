@@ -57,6 +57,7 @@ def test_an_empty_disk_shows_the_catalog(models: ModelList) -> None:
     assert (first.is_here, first.can_be_deleted) == (False, False)
     assert listed["qwen2.5-3b-instruct"].licence_note
     assert listed["qwen2.5-3b-instruct"].quantization == "BF16"
+    assert all(model.num_bytes or model.about_bytes for model in listed.values())
 
 
 def test_what_a_download_has_left_is_told_and_can_be_deleted(models: ModelList) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from app.settings.registry import setting_registry
 from app.settings.settings import Settings
 from app.terminal import models as models_cli
 from inference.errors import InvalidRequestError
+from inference.store.catalog import load_catalog
 from inference.store.model_store import ModelStore
 from tests.app.models.test_model_list import write_gguf
 
@@ -34,6 +36,13 @@ def test_the_list_has_the_users_own(root: Path) -> None:
     assert "mine.gguf" in result.stdout
     assert f"your own, Q4_K_M, {path}" in result.stdout
     assert "cannot be used" in result.stdout
+
+
+def test_the_list_has_the_whole_catalog_with_sizes(root: Path) -> None:
+    lines = runner.invoke(app, ["models", "list"]).stdout.splitlines()
+    for entry in load_catalog().entries.values():
+        line = next(line for line in lines if line.startswith(entry.id))
+        assert re.search(r" ~?\d[\d.]* [MG]B ", line), line
 
 
 def test_an_own_model_is_removed_by_its_name_and_others_are_not(root: Path, tmp_path: Path) -> None:

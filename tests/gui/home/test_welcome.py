@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QObject, Qt, Signal
@@ -141,6 +142,33 @@ def test_size_and_licence_stand_before_the_download(first: FirstStart):
     assert "1.04 GB" in first.window.model.facts.text()
     assert "Apache-2.0" in first.window.model.facts.text()
     assert first.window.model.get_button.text() == "Download (1.04 GB)"
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "titles"),
+    [
+        (4 << 30, ["Qwen2.5-Coder 1.5B", "Qwen2.5-Coder 0.5B"]),
+        (8 << 30, ["Qwen2.5-Coder 1.5B", "Qwen2.5-Coder 0.5B", "Qwen2.5 3B"]),
+        (3 << 29, ["Qwen2.5-Coder 1.5B", "SmolLM2 135M"]),  # the one that is meant, and the only one that fits
+    ],
+)
+def test_only_models_are_offered_that_are_of_use_on_this_machine(
+    first: FirstStart, monkeypatch: pytest.MonkeyPatch, memory_bytes: int, titles: list[str]
+):
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=memory_bytes))
+    first.welcome.begin()
+    box = first.window.model.box
+    assert [box.itemText(place).split(" Instruct")[0] for place in range(box.count())] == titles
+
+
+def test_a_size_that_only_the_hub_knows_is_told_roughly(first: FirstStart, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=8 << 30))
+    first.welcome.begin()
+    step = first.window.model
+    step.box.setCurrentIndex(step.box.findData("qwen2.5-3b-instruct"))
+    step.box.activated.emit(step.box.currentIndex())
+    assert "about 5.76 GB" in step.facts.text()
+    assert step.get_button.text() == "Download (about 5.76 GB)"
 
 
 def test_the_recommended_model_is_fetched_and_used(first: FirstStart, qtbot: QtBot):

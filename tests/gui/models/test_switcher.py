@@ -54,6 +54,11 @@ def test_a_model_that_fits_can_be_used(qtbot: QtBot, row: ModelRow) -> None:
     assert row.primary.accessibleName() == "Use: Model 1B"
 
 
+def test_a_size_that_only_the_hub_knows_is_told_roughly(row: ModelRow) -> None:
+    row.show_state(RowState(replace(ABSENT, num_bytes=0, about_bytes=6 * GIB, quantization="BF16")))
+    assert "1.5B parameters · BF16 · about 6.00 GB · Apache-2.0" in shown(row)
+
+
 def test_what_would_leave_is_counted_and_named(row: ModelRow) -> None:
     row.show_state(RowState(MODEL, plan=replace(FITS, freed_bytes=GIB), leaves="Other"))
     assert "once Other has left" in shown(row)

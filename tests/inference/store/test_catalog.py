@@ -61,6 +61,30 @@ def test_the_default_follows_the_memory(ram_bytes: int, model_id: str) -> None:
     assert default_model(ram_bytes) == model_id
 
 
+CODERS = ("qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-0.5b-instruct")
+
+
+@pytest.mark.parametrize(
+    ("ram_bytes", "model_ids"),
+    [
+        (4 * GIB, CODERS),
+        (8 * GIB, (*CODERS, "qwen2.5-3b-instruct")),
+        (GIB * 3 // 2, ("smollm2-135m-instruct",)),  # nothing better fits
+        (GIB // 2, ()),
+    ],
+)
+def test_what_is_worth_a_download_suits_the_machine_and_is_no_model_for_tests(
+    ram_bytes: int, model_ids: tuple[str, ...]
+) -> None:
+    assert load_catalog().useful_models(ram_bytes) == model_ids
+
+
+def test_what_only_the_hub_knows_is_estimated() -> None:
+    entry = load_catalog().entries["qwen2.5-3b-instruct"]
+    assert entry.num_bytes is None
+    assert entry.about_bytes == pytest.approx(6_171_926_992, rel=0.01)  # as the hub states it
+
+
 MODEL = """
 defaults = ["a"]
 [[model]]
