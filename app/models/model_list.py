@@ -47,7 +47,7 @@ class ListedModel:
         partial_bytes: that an unfinished download has so far.
         licence_note: what to know before using it.
         min_ram_bytes: advice of the catalog; 0 for none.
-        problem: why it cannot be used, "" where it can.
+        problem: why it cannot be used, None where it can.
     """
 
     id: str
@@ -62,7 +62,7 @@ class ListedModel:
     licence: str = ""
     licence_note: str = ""
     min_ram_bytes: int = 0
-    problem: str = ""
+    problem: InferenceError | None = None
 
     @property
     def is_here(self) -> bool:
@@ -109,7 +109,7 @@ class ModelList:
         facts = self._facts_of(path)
         name = path.name.removesuffix(".gguf")
         if isinstance(facts, InferenceError):
-            return ListedModel(str(path), name, origin, path, problem=str(facts))
+            return ListedModel(str(path), name, origin, path, problem=facts)
         return ListedModel(
             id=str(path),
             title=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.actions.text_task import Coverage
+from app.qt.error_words import translated
 from app.qt.look.notice import Notice
 from app.remote.error import RemoteError
 from app.translation import Translator, UserText
@@ -61,7 +62,7 @@ _UNKNOWN = (UserText("The engine failed"), UserText("Try again. If it happens ag
 
 
 def error_notice(error: InferenceError, translator: Translator, coverage: Coverage | None = None) -> Notice:
-    """An error in its own words; where those are foreign to the user, the cure stands before them.
+    """An error in its own words or their translation; where there is none, the cure stands before them.
 
     Args:
         coverage: what of a long text was done before.
@@ -97,10 +98,16 @@ def _notice(error: InferenceError, translator: Translator) -> Notice:
             needed=size_text(error.needed_bytes),
             free=size_text(error.free_bytes),
         )
-    words = str(error) or type(error).__name__
-    says_all = isinstance(error, OutOfMemoryError)
-    text = words if translator.language == "en" else tr(cure) if says_all else f"{tr(cure)}\n{words}"
+    text = tr(cure) if isinstance(error, OutOfMemoryError) else _in_users_language(error, cure, translator)
     return Notice(tr(heading), text, is_error=True)
+
+
+def _in_users_language(error: InferenceError, cure: UserText, translator: Translator) -> str:
+    tr, words = translator.tr, str(error) or type(error).__name__
+    if translator.language == "en":
+        return words
+    known = translated(words, translator)
+    return known or "\n".join((tr(cure), tr("In the engine's own words: {words}", words=words)))
 
 
 def _heading_and_cure(error: InferenceError) -> tuple[UserText, UserText]:

@@ -35,10 +35,16 @@ def test_english_shows_the_errors_own_words():
     assert error_notice(DownloadError("No network. Connect it."), Translator("en")).text == "No network. Connect it."
 
 
-def test_chinese_puts_the_cure_before_the_foreign_words():
+def test_chinese_puts_the_cure_before_foreign_words_and_says_whose_they_are():
     text = error_notice(DownloadError("No network."), Translator("zh")).text
     assert text.startswith("请检查网络")
-    assert text.endswith("No network.")
+    assert text.endswith("\n引擎的原话：No network.")
+
+
+def test_chinese_says_what_is_known_in_chinese_alone():
+    words = "tiny is being fetched by another process. Wait for it, or stop it, and try again."
+    text = error_notice(DownloadError(words), Translator("zh")).text
+    assert text == "另一个程序正在下载 tiny。请等它完成，或停止它后重试。"
 
 
 def test_numbers_are_named():

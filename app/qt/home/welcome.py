@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.models.download import Download, DownloadState
+from app.qt.error_text import error_notice
 from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.look.icons import app_icon
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, set_styled, style_sheet
@@ -194,8 +195,9 @@ class ModelStep(QWidget):
             self.progress.setRange(0, 1000 if download.total_bytes else 0)
             self.progress.setValue(round(1000 * download.done_bytes / max(1, download.total_bytes)))
             text = download_line(download, self._translator)
-            failed = download.error is not None
-            self.show_text(f"{text}\n{download.error}" if failed else text, "danger" if failed else "muted")
+            if download.error is not None:
+                text += "\n" + error_notice(download.error, self._translator).text
+            self.show_text(text, "muted" if download.error is None else "danger")
 
     def _on_chosen(self) -> None:
         self._refresh()

@@ -77,8 +77,8 @@ class RowState:
     @property
     def problem(self) -> InferenceError | None:
         """Why it cannot be used."""
-        if self.model.problem:
-            return InferenceError(self.model.problem)
+        if self.model.problem is not None:
+            return self.model.problem
         return self.plan if isinstance(self.plan, InferenceError) else None
 
     @property

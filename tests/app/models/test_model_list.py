@@ -85,8 +85,8 @@ def test_what_cannot_be_used_says_why(models: ModelList, tmp_path: Path) -> None
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF but not really")
     listed = found(models, str(broken), str(tmp_path / "gone.gguf"))
-    assert "damaged" in listed[str(broken)].problem
-    assert "There is nothing" in listed[str(tmp_path / "gone.gguf")].problem
+    assert "damaged" in str(listed[str(broken)].problem)
+    assert "There is nothing" in str(listed[str(tmp_path / "gone.gguf")].problem)
 
 
 def test_headers_are_read_again_only_when_a_file_changes(models: ModelList, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_a_model_in_use_has_a_mark_and_no_button(row: ModelRow) -> None:
 
 
 def test_a_model_that_cannot_be_used_says_why(row: ModelRow) -> None:
-    row.show_state(RowState(replace(MODEL, problem="It is damaged. Fetch it again.")))
+    row.show_state(RowState(replace(MODEL, problem=ModelFormatError("It is damaged. Fetch it again."))))
     assert "✗ Cannot be used" in shown(row)
     assert "It is damaged. Fetch it again." in shown(row)
     assert not row.primary.isEnabled()
@@ -201,7 +201,7 @@ def test_a_row_grows_with_what_it_says(qtbot: QtBot, window: ModelSwitcher) -> N
     window.set_models([MODEL, other])
     window.show_row(RowState(MODEL, plan=FITS))
     qtbot.wait(30)
-    window.show_row(RowState(replace(MODEL, problem="A long story. " * 40)))
+    window.show_row(RowState(replace(MODEL, problem=ModelFormatError("A long story. " * 40))))
     qtbot.waitUntil(lambda: window.rows["m"].height() == window.rows["m"].heightForWidth(window.rows["m"].width()))
     assert window.rows["n"].y() >= window.rows["m"].geometry().bottom()
 
