@@ -146,11 +146,13 @@ class Grammar:
     Attributes:
         text: a JSON schema as JSON, a regular expression, or a grammar in Lark's notation.
         is_wish: an engine that cannot hold an answer to such a form answers without it.
+        json_schema: much the same as a JSON schema, for servers, which know nothing else; "" for none.
     """
 
     kind: GrammarKind
     text: str
     is_wish: bool = False
+    json_schema: str = ""
 
     def __post_init__(self) -> None:
         kinds = get_args(GrammarKind)

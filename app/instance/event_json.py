@@ -54,10 +54,14 @@ def request_from_json(data: Json) -> GenerationRequest:
             SamplingParams(**sampling),
             Priority[data["priority"]],
             _text(data["request_id"]),
-            None if grammar is None else Grammar(grammar["kind"], _text(grammar["text"]), bool(grammar["is_wish"])),
+            None if grammar is None else _grammar(grammar),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"This is no request: {error!r}. Use the same version of the app on both sides.") from error
+
+
+def _grammar(data: Json) -> Grammar:
+    return Grammar(data["kind"], _text(data["text"]), bool(data["is_wish"]), _text(data["json_schema"]))
 
 
 def event_to_json(event: RequestEvent) -> Json:

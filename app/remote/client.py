@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.remote import error as remote_error
 from app.remote.address import RemoteAddress
+from app.remote.answer import Answer, RequestListener
 from app.remote.connection import MAX_BODY_BYTES, NamedFailures, check_status, event_data, open_client, read_body
-from app.remote.wire import RemoteModel, completion_body, estimated_tokens, read_models, read_piece
+from app.remote.error import RemoteError, RemoteFault
+from app.remote.wire import Json, RemoteModel, completion_body, estimated_tokens, read_models, read_piece
 from app.translation import UserText
 from inference.engine.options import DEFAULT_CONTEXT_TOKENS, EngineOptions
 from inference.errors import EngineStoppedError, InferenceError, InvalidRequestError
@@ -27,22 +29,18 @@ from inference.request import (
     DoneEvent,
     EngineReading,
     FailedEvent,
-    FinishReason,
     GenerationRequest,
     ModelEvent,
     ModelPlan,
     ModelState,
     PrefillEvent,
-    RequestEvent,
     TokenCounts,
     TokenEvent,
-    Usage,
 )
 
 if TYPE_CHECKING:
     import httpx2
 
-RequestListener = Callable[[RequestEvent], None]
 ModelListener = Callable[[ModelEvent], None]
 ModelsListener = Callable[[tuple[RemoteModel, ...] | InferenceError], None]
 
@@ -60,32 +58,6 @@ class RemoteTimeouts:
     answer_s: float = 120.0
 
 
-@dataclass(slots=True, eq=False)
-class _Answer:
-    """One request under way. Seconds of `time.perf_counter`."""
-
-    request: GenerationRequest
-    listener: RequestListener
-    submitted_at: float
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    new_tokens: int = 0
-    pieces: int = 0
-    finish_reason: FinishReason | None = None
-    first_at: float | None = None
-    last_at: float = 0.0
-
-    def usage(self) -> Usage:
-        first = self.first_at
-        return Usage(
-            prompt_tokens=self.prompt_tokens,
-            cached_tokens=self.cached_tokens,
-            new_tokens=self.new_tokens or self.pieces,
-            time_to_first_token_ms=0.0 if first is None else 1000 * (first - self.submitted_at),
-            decode_ms=0.0 if first is None else 1000 * (self.last_at - first),
-        )
-
-
 class RemoteClient:
     """Every method returns at once and may be called from any thread; listeners run on the client's own thread.
 
@@ -101,6 +73,8 @@ class RemoteClient:
         self._listeners: list[ModelListener] = []
         self._state = ModelEvent(ModelState.EMPTY)
         self._context_tokens = 0
+        # Addresses of servers that refuse `response_format`.
+        self._formless: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         # All below belongs to the thread.
@@ -126,7 +100,7 @@ class RemoteClient:
 
     def submit(self, request: GenerationRequest, listener: RequestListener) -> None:
         """Sends a request to the server. Raises EngineStoppedError once closed."""
-        answer = _Answer(request, listener, time.perf_counter())
+        answer = Answer(request, listener, time.perf_counter())
         self._send(partial(self._start, answer))
 
     def cancel(self, request_id: str) -> None:
@@ -250,7 +224,7 @@ class RemoteClient:
 
     # -- the thread: requests -----------------------------------------------------------------------------------------
 
-    def _start(self, answer: _Answer) -> None:
+    def _start(self, answer: Answer) -> None:
         request_id = answer.request.request_id
         if request_id in self._tasks:
             error = InvalidRequestError(f"request_id is {request_id!r}, but a request of that id is under way.")
@@ -264,7 +238,7 @@ class RemoteClient:
         if request_id in self._tasks:
             self._tasks[request_id].cancel()
 
-    def _end(self, answer: _Answer, task: asyncio.Task[None]) -> None:
+    def _end(self, answer: Answer, task: asyncio.Task[None]) -> None:
         """The one last event of a request."""
         request_id = answer.request.request_id
         del self._tasks[request_id]
@@ -278,39 +252,36 @@ class RemoteClient:
         else:
             self._call(answer.listener, FailedEvent(request_id, _unforeseen(error)))
 
-    async def _answer(self, answer: _Answer) -> None:
+    async def _answer(self, answer: Answer) -> None:
         address, request = self._target(), answer.request
         model = address.model or (await self._models(address))[0].id
-        body = completion_body(request, model)
+        body = completion_body(request, model, with_wish=address.url not in self._formless)
         answer.prompt_tokens = sum(estimated_tokens(message.content) for message in request.messages)
+        try:
+            await self._stream(answer, address, body)
+        except RemoteError as error:
+            is_wish = request.grammar is not None and request.grammar.is_wish
+            if error.fault is not RemoteFault.REFUSED or not (is_wish and body.pop("response_format", None)):
+                raise
+            # Perhaps it was the form. If it was the text, this is refused as well.
+            await self._stream(answer, address, body)
+            self._formless.add(address.url)
+        if answer.finish_reason is None:
+            raise remote_error.broken_off(address.host)
+
+    async def _stream(self, answer: Answer, address: RemoteAddress, body: Json) -> None:
+        request_id, estimate = answer.request.request_id, answer.prompt_tokens
         async with self._failures(address):
             async with self._client().stream(
                 "POST", f"{address.url}/chat/completions", json=body, headers=self._headers(address)
             ) as response:
                 await check_status(response, address)
                 self._enter_ready(address)
-                estimate = answer.prompt_tokens
-                self._call(answer.listener, PrefillEvent(request.request_id, estimate, estimate))
+                self._call(answer.listener, PrefillEvent(request_id, estimate, estimate))
                 async for data in event_data(response, address):
-                    self._take(answer, address, data)
-        if answer.finish_reason is None:
-            raise remote_error.broken_off(address.host)
-
-    def _take(self, answer: _Answer, address: RemoteAddress, data: str) -> None:
-        piece = read_piece(data)
-        if piece is None:
-            raise remote_error.not_openai(address.host, "its stream holds something else")
-        if piece.error:
-            raise remote_error.refusal(address.host, address.model, 500, piece.error, True)
-        now = time.perf_counter()
-        if piece.text:
-            answer.first_at = answer.first_at or now
-            answer.last_at, answer.pieces = now, answer.pieces + 1
-            self._call(answer.listener, TokenEvent(answer.request.request_id, piece.text))
-        answer.finish_reason = piece.finish_reason or answer.finish_reason
-        answer.prompt_tokens = answer.prompt_tokens if piece.prompt_tokens is None else piece.prompt_tokens
-        answer.cached_tokens = piece.cached_tokens or answer.cached_tokens
-        answer.new_tokens = piece.new_tokens or answer.new_tokens
+                    text = answer.take(read_piece(data), address)
+                    if text:
+                        self._call(answer.listener, TokenEvent(request_id, text))
 
     # -- the thread: the model ----------------------------------------------------------------------------------------
 

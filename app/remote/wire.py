@@ -24,10 +24,13 @@ def estimated_tokens(text: str) -> int:
     return math.ceil(ascii_characters / ASCII_PER_TOKEN) + len(text) - ascii_characters
 
 
-def completion_body(request: GenerationRequest, model: str) -> Json:
+def completion_body(request: GenerationRequest, model: str, with_wish: bool = True) -> Json:
     """The body of /chat/completions.
 
     Fields beyond the common ones are sent only where they do something: some servers refuse what they do not know.
+
+    Args:
+        with_wish: whether a form that the answer need not have is asked for.
 
     Raises:
         RemoteError: it asks for what servers do not have in common: a bare prompt, tools, log-probabilities, a grammar
@@ -58,10 +61,13 @@ def completion_body(request: GenerationRequest, model: str) -> Json:
     }
     body |= {name: value for name, (value, off) in optional.items() if value != off}
     grammar = request.grammar
-    if grammar is not None and grammar.kind == "json_schema":
-        schema = {"name": "answer", "schema": json.loads(grammar.text), "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    elif grammar is not None and not grammar.is_wish:
+    if grammar is None or (grammar.is_wish and not with_wish):
+        return body
+    schema = grammar.text if grammar.kind == "json_schema" else grammar.json_schema
+    if schema:
+        form = {"name": "answer", "schema": json.loads(schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    elif not grammar.is_wish:
         raise local_only(UserText("Servers have no common way to hold an answer to such a form."))
     return body
 

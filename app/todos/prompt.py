@@ -21,6 +21,8 @@ _INFO, _DONE, _TASK = "info", "done", "task"
 _TASKS_A_SENTENCE = 4
 _TASK_CHARS = 160
 _QUOTE_CHARS = 60
+_SCHEMA_CHARS = 24_000
+"""A hundred sentences. Servers have limits of their own, and compile a schema before they answer."""
 _CHUNK = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+|.", re.DOTALL)
 """A word, or a character of a script without spaces."""
 
@@ -61,7 +63,30 @@ def todo_grammar(text: str) -> Grammar:
         f'words: %regex {{ "substring_chunks": {json.dumps(words, ensure_ascii=False)} }}',
     ]
     # Large models on servers keep to the form of the examples by themselves.
-    return Grammar("lark", "\n".join(rules if pieces else ['start: "[]"']), is_wish=True)
+    return Grammar(
+        "lark", "\n".join(rules if pieces else ['start: "[]"']), is_wish=True, json_schema=_todo_schema(pieces)
+    )
+
+
+def _todo_schema(pieces: Sequence[str]) -> str:
+    """The same form for servers, but that a schema cannot say which words a text has; "" where it gets too long."""
+    words = {"type": "string", "maxLength": _QUOTE_CHARS}
+    task = {"type": "string", "minLength": 1, "maxLength": _TASK_CHARS}
+    todo = _object_schema({"task": task, "owner": words, "due": words})
+    shared = {
+        "kind": {"enum": [_TASK, _DONE, _INFO]},
+        "todos": {"type": "array", "items": todo, "minItems": 1, "maxItems": _TASKS_A_SENTENCE},
+    }
+    references = {name: {"$ref": f"#/$defs/{name}"} for name in shared}
+    rows = [_object_schema({"sentence": {"const": quote(piece)}, **references}, optional="todos") for piece in pieces]
+    schema = {"type": "array", "prefixItems": rows, "items": False, "minItems": len(rows), "maxItems": len(rows)}
+    text = json.dumps({**schema, "$defs": shared}, ensure_ascii=False)
+    return text if pieces and len(text) <= _SCHEMA_CHARS else ""
+
+
+def _object_schema(properties: Mapping[str, Any], optional: str = "") -> dict[str, Any]:
+    required = [name for name in properties if name != optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def todo_answer(text: str, todos: Mapping[int, Sequence[Mapping[str, Any]]]) -> str:

@@ -37,7 +37,9 @@ _sampling = st.builds(
     max_new_tokens=st.none() | st.integers(1, 10_000),
     stop=st.lists(_text.filter(bool), max_size=3).map(tuple),
 )
-_grammars = st.builds(Grammar, st.sampled_from(["json_schema", "regex", "lark"]), _text.filter(str.strip))
+_grammars = st.builds(
+    Grammar, st.sampled_from(["json_schema", "regex", "lark"]), _text.filter(str.strip), st.booleans(), _text
+)
 _requests = st.builds(
     GenerationRequest, _messages.map(tuple), _sampling, st.sampled_from(Priority), _text, st.none() | _grammars
 )

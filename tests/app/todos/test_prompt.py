@@ -12,6 +12,8 @@ from app.actions.registry import ActionRegistry
 from app.language import LANGUAGES, Languages
 from app.todos.prompt import example_answer, quote, sentences, todo_answer, todo_grammar
 from app.todos.todo import parse_todos
+from inference.gateway.translation import MAX_SCHEMA_CHARS
+from inference.request import Grammar
 from inference.text.grammar import GrammarCompiler, GrammarState
 
 END = 256
@@ -41,8 +43,12 @@ def state_of(text: str) -> GrammarState:
 
 
 def accepted(text: str, answer: str) -> bool:
-    """Whether the grammar lets a model write this answer to its end."""
-    state, rest = state_of(text), answer.encode()
+    """Whether the grammar of a text lets a model write this answer to its end."""
+    return accepted_by(todo_grammar(text), answer)
+
+
+def accepted_by(grammar: Grammar, answer: str) -> bool:
+    state, rest = GrammarCompiler(Bytes(), END + 1).start(grammar), answer.encode()
     while rest:
         if not state.allowed[rest[0]]:
             return False
@@ -78,6 +84,25 @@ def test_the_grammar_takes_what_examples_show(text: str) -> None:
         found = parse_todos(answer, text)
         # What is said again of the same sentence counts once.
         assert [each.source for each in found] == [sentences(text)[number - 1] for number in todos]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_schema_for_servers_takes_what_examples_show(text: str) -> None:
+    schema = Grammar("json_schema", todo_grammar(text).json_schema)
+    todo = {"task": 'Do "it" \\ now', "owner": "", "due": ""}
+    count = len(sentences(text))
+    for todos in ({}, {1: [todo]}, {number: [todo] * 4 for number in range(1, count + 1)}):
+        answer = json.loads(todo_answer(text, todos))
+        assert accepted_by(schema, json.dumps(answer, ensure_ascii=False))
+    assert not accepted_by(schema, "[]")
+    assert not accepted_by(schema, json.dumps(json.loads(todo_answer("Another text.", {}))))
+    assert not accepted_by(schema, json.dumps(json.loads(todo_answer(text, {1: [todo] * 5}))))
+
+
+def test_a_schema_that_servers_would_refuse_for_its_length_is_left_out() -> None:
+    assert len(todo_grammar("Somebody does something. " * 80).json_schema) <= MAX_SCHEMA_CHARS
+    assert todo_grammar("Somebody does something. " * 400).json_schema == ""
+    assert todo_grammar(" \n").json_schema == ""
 
 
 def test_owners_and_dates_are_words_of_the_text() -> None:
