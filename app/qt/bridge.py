@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from app.actions.text_task import PartEvent, TaskEvent
 from inference.request import ModelEvent, ModelState, PrefillEvent, TokenEvent
@@ -99,9 +99,12 @@ class Bridge(QObject):
         """Has a function run on the UI thread. Any thread; returns at once."""
         self.called.emit(function)
 
+    # Declared as slots, since other threads emit to them: then no receiver has to be made up by the bindings.
+    @Slot(object)
     def _on_called(self, function: Callable[[], object]) -> None:
         function()
 
+    @Slot()
     def _on_woken(self) -> None:
         # The first event after a pause is shown at once; those that follow within a tick wait for its end.
         self._emit_pending()
