@@ -16,7 +16,7 @@ from inference.gateway.answer import Answer, Engine, until_gone
 from inference.gateway.chat_answer import ChatForm, Choice, Envelope, TextForm
 from inference.gateway.errors import ApiError
 from inference.gateway.schema import ChatRequest, CompletionRequest
-from inference.gateway.tool_calls import ToolCallFinder
+from inference.gateway.tool_calls import call_finder
 from inference.gateway.translation import chat_requests, completion_requests, read_body
 from inference.request import DoneEvent, GenerationRequest, TokenEvent
 
@@ -85,7 +85,7 @@ class _Answers:
         self._begun = asyncio.Event()
         self._early_failure: ApiError | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._finders = [ToolCallFinder(each.tools) for each in requests]
+        self._finders = [call_finder(each) for each in requests]
         self.choices = [Choice(index, index // choices) for index in range(len(requests))]
 
     async def open(self) -> None:

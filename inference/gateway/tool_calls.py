@@ -1,4 +1,4 @@
-"""Calls of tools: the grammar that makes a model call one, and its calls found in what it says.
+"""Calls of tools: grammars of answers that hold calls, and the calls found in what a model says.
 
 Models write a call as JSON, between <tool_call> and </tool_call> (Qwen, Hermes) or as their whole answer (Llama 3).
 """
@@ -6,57 +6,140 @@ Models write a call as JSON, between <tool_call> and </tool_call> (Qwen, Hermes)
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from inference.request import Grammar, Tool, ToolCall, new_request_id
+from inference.request import GenerationRequest, Grammar, Tool, ToolCall, new_request_id
 
 _BEGIN = "<tool_call>"
 CALL_END = "</tool_call>"
 _ARGUMENTS = ("arguments", "parameters")
+_WS = r"[ \t\r\n]{0,4}"
+_HEAD = _WS.join(("", r"\{", r'("type": "function", )?"name"', ":", '"(%s)"', ",", '"(%s)"', ":"))
+"""How a call without marks begins, for the grammar and for the finder alike: what the one lets through as text, the
+other must not take for a call."""
+_MOST_HEAD_CHARS = 200
+_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+"""White space as models write it; free one would let a small model write line breaks for ever."""
+_WITH_FORM = "start: calls | form"
 
 
 def call_grammar(tools: Sequence[Tool]) -> Grammar:
     """An answer that calls one of the tools, in either form."""
-    tagged, bare = (json.dumps(_call_schema(tools, key), ensure_ascii=False) for key in _ARGUMENTS)
-    lines = [
-        "start: tagged | bare",
-        f'tagged: "{_BEGIN}\\n" call "\\n{CALL_END}"',
-        f"call: %json {tagged}",
-        f"bare: %json {bare}",
-    ]
-    return Grammar("lark", "\n".join(lines))
+    return _lark("start: tagged | bare", f'begin: "{_BEGIN}"', *_tagged(tools), *_bare(tools), *_arguments(tools))
 
 
-def _call_schema(tools: Sequence[Tool], arguments: str) -> dict[str, Any]:
-    calls = [
-        {
-            "type": "object",
-            "properties": {"name": {"const": tool.name}, arguments: json.loads(tool.parameters)},
-            "required": ["name", arguments],
-            "additionalProperties": False,
-        }
-        for tool in tools
-    ]
-    return calls[0] if len(calls) == 1 else {"anyOf": calls}
+def text_or_call_grammar(tools: Sequence[Tool], may_repeat: bool) -> Grammar:
+    """An answer that is any text, in which each call of a tool has arguments that follow the tool's schema.
+
+    The mark begins a call wherever it stands. A call without marks is one where the answer, or what follows a call,
+    begins like one; other JSON is text.
+
+    Args:
+        may_repeat: several calls may follow each other; else the first one ends the answer.
+    """
+    heads = [f"head_{place}[lazy]: /{_head([tool.name])}/" for place, tool in enumerate(tools)]
+    bare = [f'bare_{place}: head_{place} " " arguments_{place} "}}"' for place in range(len(tools))]
+    return _lark(
+        "start: call* TEXT?" if may_repeat else "start: call | TEXT?",
+        "call: tagged | " + _any("bare", tools),
+        "TEXT: /(?s:.+)/",
+        # What is lazy is taken as soon as it matches: no text gets past the mark, or past a head.
+        f"begin[lazy]: /(?s:.*){_BEGIN}/",
+        *heads,
+        *bare,
+        *_tagged(tools),
+        *_arguments(tools),
+    )
+
+
+def form_or_call_grammar(tools: Sequence[Tool], schema: str, may_repeat: bool) -> Grammar:
+    """An answer that is calls of tools, or JSON that follows a schema."""
+    return _lark(
+        _WITH_FORM,
+        f"calls: {'tagged (NEXT tagged)*' if may_repeat else 'tagged'} | bare",
+        'NEXT: "\\n"',
+        f"form: %json {_one_line(schema)}",
+        f'begin: "{_BEGIN}"',
+        *_tagged(tools),
+        *_bare(tools),
+        *_arguments(tools),
+    )
+
+
+def _lark(*rules: str) -> Grammar:
+    return Grammar("lark", "\n".join(rules))
+
+
+def _any(rule: str, tools: Sequence[Tool]) -> str:
+    return " | ".join(f"{rule}_{place}" for place in range(len(tools)))
+
+
+def _tagged(tools: Sequence[Tool]) -> list[str]:
+    """Rules of a call between marks, the first of which is the rule `begin`."""
+    rules = [f'tagged: begin "\\n" ({_any("named", tools)}) "\\n{CALL_END}"']
+    for place, tool in enumerate(tools):
+        head = json.dumps(f'{{"name": "{tool.name}", "arguments": ')
+        rules.append(f'named_{place}: {head} arguments_{place} "}}"')
+    return rules
+
+
+def _bare(tools: Sequence[Tool]) -> list[str]:
+    """Rules of a call without marks, in the same pieces as other JSON, which may be possible beside it."""
+    rules = [f"bare: {_any('bare', tools)}"]
+    for place, tool in enumerate(tools):
+        head = " ".join(map(json.dumps, ("{", '"name"', ": ", f'"{tool.name}"', ", ", '"parameters"', ": ")))
+        rules.append(f'bare_{place}: {head} arguments_{place} "}}"')
+    return rules
+
+
+def _arguments(tools: Sequence[Tool]) -> list[str]:
+    """A rule for each tool: its schema stands alone, so that references in it lead where they should."""
+    return [f"arguments_{place}: %json {_one_line(tool.parameters)}" for place, tool in enumerate(tools)]
+
+
+def _one_line(schema: str) -> str:
+    return json.dumps({"x-guidance": _ONE_LINE, **json.loads(schema)})
+
+
+def _head(names: Iterable[str]) -> str:
+    return _HEAD % ("|".join(map(re.escape, names)), "|".join(_ARGUMENTS))
+
+
+def call_finder(request: GenerationRequest) -> ToolCallFinder:
+    """What finds the calls in a request's answer; where a grammar holds them, only what it has held is one."""
+    grammar = request.grammar
+    return ToolCallFinder(
+        request.tools, grammar is not None, grammar is not None and grammar.text.startswith(_WITH_FORM)
+    )
 
 
 class ToolCallFinder:
     """Takes an answer piece by piece and keeps calls apart from text. Text that may be the beginning of a call waits.
 
+    Args:
+        are_held: the answer follows one of the grammars above.
+        only_first: an answer that does not begin with a call has none.
+
     Attributes:
         calls: found so far.
     """
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(self, tools: Sequence[Tool], are_held: bool = False, only_first: bool = False) -> None:
         self._names = {tool.name for tool in tools}
+        self._head = re.compile(_head(sorted(self._names)) if are_held else r"\s*\{")
+        self._are_held, self._only_first = are_held, only_first
         self._held = ""
         self._has_text = False
+        self._is_behind_call = False
         self.calls: list[ToolCall] = []
 
     def push(self, text: str) -> str:
         """The text that is certainly no call."""
         self._held += text
+        if self._is_behind_call:
+            self._held = self._held.lstrip("\n")
         return self._release(False)
 
     def finish(self) -> str:
@@ -64,37 +147,61 @@ class ToolCallFinder:
         return self._release(True)
 
     def _release(self, is_last: bool) -> str:
+        if self._may_begin_bare():
+            if not is_last:
+                return ""
+            self._take_bare()
         released = ""
-        while True:
-            start = self._held.find(_BEGIN)
-            if start < 0:
-                break
-            end = self._held.find(CALL_END, start)
-            if end < 0 and not is_last:
+        while (start := self._held.find(_BEGIN)) >= 0 and not self._is_form(start):
+            found = self._tagged(start + len(_BEGIN), is_last)
+            if found is None:
                 return released + self._let(start)
-            inner = self._held[start + len(_BEGIN) : end if end >= 0 else None]
-            call = self._call(inner)
-            behind = end + len(CALL_END) if end >= 0 else len(self._held)
+            call, behind = found
             if call is None:
                 released += self._let(behind)
                 continue
             released += self._let(start)
-            self._held = self._held[behind - start :].lstrip("\n")
-            self.calls.append(call)
-        return released + self._rest(is_last)
+            self._add(call, self._held[behind - start :])
+        if self._is_behind_call and not self._held.strip():
+            return released
+        return released + self._let(len(self._held) - (0 if is_last else _overlap(self._held)))
 
-    def _rest(self, is_last: bool) -> str:
-        if not self._has_text and not self.calls and self._held.lstrip()[:1] == "{":
-            if not is_last:
-                return ""
-            self._take_bare()
-        if is_last:
-            rest = self._let(len(self._held))
-            return "" if self.calls and not rest.strip() else rest
-        return self._let(len(self._held) - _overlap(self._held))
+    def _add(self, call: ToolCall, rest: str) -> None:
+        self.calls.append(call)
+        self._held = rest.lstrip("\n")
+        self._is_behind_call = True
+
+    def _may_begin_bare(self) -> bool:
+        if self._has_text or self.calls:
+            return False
+        if self._are_held and len(self._held) > _MOST_HEAD_CHARS:
+            return self._head.match(self._held) is not None
+        return self._held.lstrip()[:1] == "{"
+
+    def _is_form(self, start: int) -> bool:
+        """Whether a mark there is inside of the other thing that the answer may be."""
+        return self._only_first and not self.calls and (self._has_text or bool(self._held[:start].strip()))
+
+    def _tagged(self, start: int, is_last: bool) -> tuple[ToolCall | None, int] | None:
+        """The call between marks and where it ends; None as long as its end is to come."""
+        end = self._held.find(CALL_END, start)
+        while end >= 0:
+            try:
+                return self._made(json.loads(self._held[start:end])), end + len(CALL_END)
+            except (ValueError, RecursionError) as error:
+                if not str(error).startswith("Unterminated string"):  # else the mark is a part of the string
+                    return None, end + len(CALL_END)
+            end = self._held.find(CALL_END, end + 1)
+        if not is_last:
+            return None
+        try:
+            return self._made(json.loads(self._held[start:])), len(self._held)
+        except (ValueError, RecursionError):
+            return None, len(self._held)
 
     def _let(self, count: int) -> str:
         text, self._held = self._held[:count], self._held[count:]
+        self._is_behind_call = self._is_behind_call and not text
         self._has_text = self._has_text or bool(text.strip())
         return text
 
@@ -102,6 +209,8 @@ class ToolCallFinder:
         """Takes the calls that the answer begins with, where they stand there without marks."""
         while True:
             text = self._held.lstrip()
+            if not self._head.match(text):
+                return
             try:
                 data, end = json.JSONDecoder().raw_decode(text)
                 call = self._made(data)
@@ -109,14 +218,7 @@ class ToolCallFinder:
                 return
             if call is None:
                 return
-            self.calls.append(call)
-            self._held = text[end:]
-
-    def _call(self, text: str) -> ToolCall | None:
-        try:
-            return self._made(json.loads(text))
-        except (ValueError, RecursionError):
-            return None
+            self._add(call, text[end:])
 
     def _made(self, data: object) -> ToolCall | None:
         name = data.get("name") if isinstance(data, dict) else None

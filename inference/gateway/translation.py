@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -13,7 +14,7 @@ from starlette.requests import Request
 from inference.errors import InvalidRequestError
 from inference.gateway.errors import ApiError, api_error, unsupported
 from inference.gateway.schema import ChatMessage, ChatRequest, CompletionRequest, NamedTool, ResponseFormat
-from inference.gateway.tool_calls import CALL_END, call_grammar
+from inference.gateway.tool_calls import CALL_END, call_grammar, form_or_call_grammar, text_or_call_grammar
 from inference.request import GenerationRequest, Grammar, Message, Priority, Role, SamplingParams, Tool, ToolCall
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -97,18 +98,12 @@ def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
         raise ApiError(400, "top_logprobs needs logprobs to be true.", "invalid_value", "top_logprobs")
     top = (body.top_logprobs or 0) if body.logprobs else None
     messages = tuple(_message(index, message) for index, message in enumerate(body.messages))
-    tools, grammar = _tools(body)
-    if grammar is not None and body.response_format is not None and body.response_format.type != "text":
-        raise ApiError(
-            400, "tool_choice and response_format ask for different answers. Give one of them.", "invalid_value",
-            "tool_choice",
-        )  # fmt: skip
+    tools, grammar = _tools(body, _grammar(body.response_format))
     # With one call at most, its end is the answer's end.
-    stops = (CALL_END,) if tools and body.parallel_tool_calls is False else ()
+    stops = (CALL_END,) if tools and grammar is None and body.parallel_tool_calls is False else ()
     return _requests(
-        body, messages, body.max_completion_tokens or body.max_tokens, top, grammar or _grammar(body.response_format),
-        tools=tools, stops=stops,
-    )  # fmt: skip
+        body, messages, body.max_completion_tokens or body.max_tokens, top, grammar, tools=tools, stops=stops
+    )
 
 
 def completion_requests(body: CompletionRequest) -> list[GenerationRequest]:
@@ -180,21 +175,19 @@ def _message(index: int, message: ChatMessage) -> Message:
     return Message(_ROLES[message.role], message.text, calls, message.tool_call_id or "")
 
 
-def _tools(body: ChatRequest) -> tuple[tuple[Tool, ...], Grammar | None]:
-    """What the model may call, and what it must say where it has to call something."""
+def _tools(body: ChatRequest, form: Grammar | None) -> tuple[tuple[Tool, ...], Grammar | None]:
+    """What the model may call, and what its answer is held to.
+
+    Args:
+        form: of an answer that calls nothing.
+    """
     choice = body.tool_choice
     if not body.tools:
-        if choice not in (None, "none"):
+        if choice not in (None, "none", "auto"):
             raise ApiError(400, "tool_choice needs tools.", "invalid_value", "tool_choice")
-        return (), None
+        return (), form
     if choice == "none":
-        return (), None
-    if choice in (None, "auto"):
-        for index, tool in enumerate(body.tools):
-            if tool.function.strict:
-                field = f"tools.{index}.function.strict"
-                cure = "Set tool_choice to required or to a function, or leave strict out."
-                raise unsupported(field, f"{field}: only a call that must be made is held to its schema. {cure}")
+        return (), form
     tools = tuple(
         Tool(
             tool.function.name,
@@ -209,7 +202,17 @@ def _tools(body: ChatRequest) -> tuple[tuple[Tool, ...], Grammar | None]:
             raise ApiError(400, f"tool_choice names {choice.function.name}, which is none of the tools.",
                            "invalid_value", "tool_choice")  # fmt: skip
         return tools, call_grammar(named)
-    return tools, call_grammar(tools) if choice == "required" else None
+    if choice == "required":
+        return tools, call_grammar(tools)
+    are_strict = [bool(tool.function.strict) for tool in body.tools]
+    held = [
+        tool if strict else dataclasses.replace(tool, parameters=_ANY_OBJECT)
+        for tool, strict in zip(tools, are_strict, strict=True)
+    ]
+    may_repeat = body.parallel_tool_calls is not False
+    if form is not None:
+        return tools, form_or_call_grammar(held, form.text, may_repeat)
+    return tools, text_or_call_grammar(held, may_repeat) if any(are_strict) else None
 
 
 def _grammar(form: ResponseFormat | None) -> Grammar | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import openai
 import pytest
@@ -14,6 +15,7 @@ from tests.inference.gateway.conftest import ScriptedEngine
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
 TOOL: dict[str, Any] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"way": {"const": "north"}}, "required": ["way"]}
 
 
 def test_a_chat_is_answered(client: openai.OpenAI, engine: ScriptedEngine) -> None:
@@ -96,7 +98,6 @@ def test_a_text_is_gone_on_with(client: openai.OpenAI, engine: ScriptedEngine) -
         ({"modalities": ["audio"]}, 400, "modalities.0"),
         ({"stop": ["x"] * 16}, 422, "stop"),
         ({"logit_bias": {"1": 200}}, 422, "logit_bias.1"),
-        ({"tools": [TOOL | {"function": {"name": "look", "strict": True}}]}, 400, "tools.0.function.strict"),
         ({"messages": [{"role": "tool", "content": "x"}]}, 400, "messages.0.tool_call_id"),
         ({"audio": {}}, 400, "audio"),
         ({"top_logprobs": 2}, 400, "top_logprobs"),
@@ -196,6 +197,34 @@ def test_one_call_at_most_ends_with_the_call(client: openai.OpenAI, engine: Scri
     answer = client.chat.completions.create(model="one", messages=HI, tools=tools, parallel_tool_calls=False, stop="x")
     assert engine.submitted[0].sampling.stop == ("x", "</tool_call>")
     assert len(answer.choices[0].message.tool_calls or ()) == 1
+
+
+def test_a_call_that_may_be_made_is_held_to_its_schema_where_that_is_strict(
+    client: openai.OpenAI, engine: ScriptedEngine
+) -> None:
+    strict: Any = {"type": "function", "function": {"name": "look", "strict": True, "parameters": SCHEMA}}
+    loose: Any = {"type": "function", "function": {"name": "see", "parameters": {"type": "strange"}}}
+    ask = partial(client.chat.completions.create, model="one", messages=HI)
+    ask(tools=[loose])
+    ask(tools=[strict, loose])
+    ask(tools=[strict, loose], parallel_tool_calls=False)
+    grammars = [request.grammar.text if request.grammar else "" for request in engine.submitted]
+    assert grammars[0] == ""
+    assert '"const": "north"' in grammars[1]
+    assert "strange" not in grammars[1]
+    assert grammars[1] != grammars[2]
+    assert engine.submitted[2].sampling.stop == ()
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+def test_a_form_is_for_answers_that_call_nothing(client: openai.OpenAI, engine: ScriptedEngine, choice: Any) -> None:
+    form: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+    client.chat.completions.create(
+        model="one", messages=HI, tools=cast(Any, [TOOL]), tool_choice=choice, response_format=form
+    )
+    grammar = engine.submitted[0].grammar
+    assert grammar is not None
+    assert ("north" in grammar.text, "look" in grammar.text) == (choice != "required", choice != "none")
 
 
 def test_a_tool_that_must_not_be_called_is_not_shown(client: openai.OpenAI, engine: ScriptedEngine) -> None:

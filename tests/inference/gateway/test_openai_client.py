@@ -324,6 +324,16 @@ def test_tools_there_and_back(tmp_path_factory: pytest.TempPathFactory) -> None:
             client.chat.completions.create(messages=question, tool_choice="required", stream=True, **common)
         )
         assert streamed[:2] == ("", "tool_calls")
+        free = {**common, "tools": [{**WEATHER, "function": {**WEATHER["function"], "strict": True}}]}
+        may: Any = client.chat.completions.create(messages=question, **free)
+        assert json.loads(may.choices[0].message.tool_calls[0].function.arguments)["city"] == "Paris"
+        greeting: list[Any] = [{"role": "user", "content": "Write a haiku about the sea."}]
+        plain, held = (
+            client.chat.completions.create(messages=greeting, **given).choices[0].message.content
+            for given in (common, free)
+        )
+        assert plain == held
+        assert plain
         turns = [
             *question,
             answer.choices[0].message.model_dump(exclude_none=True),
@@ -331,3 +341,47 @@ def test_tools_there_and_back(tmp_path_factory: pytest.TempPathFactory) -> None:
         ]
         last = client.chat.completions.create(messages=turns, **common)
         assert last.choices[0].message.tool_calls or last.choices[0].message.content  # it is a small model
+
+
+def tool_for(schema: dict[str, Any]) -> dict[str, Any]:
+    """A tool whose argument follows a schema."""
+    inner = {name: value for name, value in schema.items() if name != "$defs"}
+    parameters = {
+        **{name: value for name, value in schema.items() if name == "$defs"},
+        "type": "object",
+        "properties": {"value": inner},
+        "required": ["value"],
+        "additionalProperties": False,
+    }
+    return {"type": "function", "function": {"name": "give", "strict": True, "parameters": parameters}}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_fifty_tools_that_may_be_called_are_called_by_their_schemas(
+    tmp_path_factory: pytest.TempPathFactory, is_streamed: bool
+) -> None:
+    question: list[Any] = [
+        {"role": "user", "content": "Call the tool give with some value. Answer with the call only."}
+    ]
+
+    async def one(many: openai.AsyncOpenAI, gate: asyncio.Semaphore, schema: dict[str, Any]) -> Any:
+        given: dict[str, Any] = {"model": QWEN, "tools": [tool_for(schema)], "temperature": 0, "max_tokens": 60}
+        async with gate:
+            if not is_streamed:
+                return await many.chat.completions.create(messages=question, **given)
+            async with many.chat.completions.stream(messages=question, **given) as stream:
+                return await stream.get_final_completion()
+
+    async def all_of_them(url: str) -> list[Any]:
+        async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=300) as many:
+            gate = asyncio.Semaphore(8)
+            return await asyncio.gather(*(one(many, gate, schema) for schema in SCHEMAS))
+
+    with served(QWEN, tmp_path_factory.mktemp("lock"), context_tokens=4096) as gateway:
+        choices = [answer.choices[0] for answer in asyncio.run(all_of_them(gateway.url))]
+    for schema, choice in zip(SCHEMAS, choices, strict=True):
+        for call in choice.message.tool_calls or ():
+            jsonschema_rs.validate(tool_for(schema)["function"]["parameters"], json.loads(call.function.arguments))
+    assert sum(choice.finish_reason == "tool_calls" for choice in choices) >= 45  # it may as well answer with text
