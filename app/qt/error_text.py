@@ -98,15 +98,14 @@ def _notice(error: InferenceError, translator: Translator) -> Notice:
             needed=size_text(error.needed_bytes),
             free=size_text(error.free_bytes),
         )
-    text = tr(cure) if isinstance(error, OutOfMemoryError) else _in_users_language(error, cure, translator)
-    return Notice(tr(heading), text, is_error=True)
+    return Notice(tr(heading), _in_users_language(error, cure, translator), is_error=True)
 
 
 def _in_users_language(error: InferenceError, cure: UserText, translator: Translator) -> str:
     tr, words = translator.tr, str(error) or type(error).__name__
     if translator.language == "en":
         return words
-    known = translated(words, translator)
+    known = tr(cure) if isinstance(error, OutOfMemoryError) else translated(words, translator)
     return known or "\n".join((tr(cure), tr("In the engine's own words: {words}", words=words)))
 
 

@@ -39,6 +39,8 @@ _PLACEHOLDER = regex.compile(
     r"|(?<![\d%])%(?:\(\w+\))?(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?[sdifgxXr@](?![A-Za-z])"
     r"|</?[A-Za-z][\w:-]*(?:\s[^<>\n]*)?/?>"
 )
+# What a letter's writer is meant to fill in: [Your Name], 【姓名】. No link, index or tick box of Markdown.
+_BLANK = regex.compile(r"(?<![A-Za-z0-9_!])\[\p{L}[^\[\]\n]{1,40}\](?![(\[:])|[【［][^【】［］\n]{1,40}[】］]")
 _CODE = regex.compile(r"```[^\n`]*\n(.*?)\n?[ \t]*```|(?<!`)`([^`\n]+)`(?!`)", regex.DOTALL)
 _NAME = regex.compile(r"\b\p{Lu}[\p{L}\p{M}]*[\p{Ll}\p{Lu}](?:[-'’]\p{L}+)*\b")
 _SENTENCE_END = regex.compile(r"(?:^|[.!?:;…。！？：；\n“”\"„«(\[（「•*>#|–—]|\s[-'‘])\s*[\"“„«(\[（「*_']*$")
@@ -96,6 +98,7 @@ def check(
         losses += _exact("urls", _addresses(source), _addresses(answer), diff, "urls" not in checks)
     if "placeholders" in checks:
         losses += _exact("placeholders", _found(_PLACEHOLDER, source), _found(_PLACEHOLDER, answer), diff)
+        losses += _new_blanks(_found(_BLANK, source), _found(_BLANK, answer))
     if "code" in checks:
         losses += _code(source, answer)
     if "names" in checks:
@@ -278,6 +281,14 @@ def _exact(
             yield Loss(kind, item.text, other.text if other else "", item.span, place)
     for item in new:
         yield Loss("invented" if only_invented else kind, "", item.text, None, item.span)
+
+
+def _new_blanks(before: Sequence[_Item], after: Sequence[_Item]) -> Iterator[Loss]:
+    """Blanks to fill in that the source does not have; those that it has may be in other words, as in translations."""
+    new = _surplus(after, before)
+    reworded = len(_surplus(before, after))
+    for item in new[reworded:]:
+        yield Loss("placeholders", "", item.text, None, item.span)
 
 
 def _surplus(items: Sequence[_Item], others: Sequence[_Item]) -> list[_Item]:

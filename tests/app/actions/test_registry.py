@@ -147,7 +147,7 @@ def test_an_empty_text_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_indentation_of_the_text_stays(tmp_path: Path) -> None:
-    content = registry(tmp_path).get("rewrite").request("\n    four spaces\n", ENGLISH_FIRST).messages[1].content
+    content = registry(tmp_path).get("rewrite").request("\n    four spaces\n", ENGLISH_FIRST).messages[-1].content
     assert "\n    four spaces" in content
 
 

@@ -158,3 +158,20 @@ def test_a_long_text_on_one_line_takes_seconds_at_most():
     start = time.process_time()
     check(source, "We met somebody. " * 1000, diff=word_diff(source, "We met somebody. " * 1000))
     assert time.process_time() - start < 5.0  # it was half a minute
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "invented"),
+    [
+        ("Thanks. Anna", "Thank you.\n\nBest regards,\n[Your Name]", ["[Your Name]"]),
+        ("谢谢", "谢谢！\n【您的姓名】", ["【您的姓名】"]),
+        ("Dear [Name], hello", "Dear [Name], good day", []),
+        ("Dear [Name], hello", "尊敬的[姓名]，您好", []),
+        ("Dear [Name], hello", "Dear [Name], good day. [Your Company]", ["[Your Company]"]),
+        ("the x", "See [the page](https://example.org), `a[index]`, [1] and\n- [ ] this", []),
+    ],
+)
+def test_blanks_to_fill_in_that_nobody_wrote_are_flagged(source: str, answer: str, invented: list[str]) -> None:
+    losses = check(source, answer, ("placeholders",))
+    assert [(loss.text, loss.near) for loss in losses] == [("", text) for text in invented]
+    assert all(loss.answer_span is not None and answer[slice(*loss.answer_span)] == loss.near for loss in losses)
