@@ -35,7 +35,8 @@ from app.translation import Translator
 from inference.request import ModelState
 
 DEFAULT_SIZE = QSize(600, 720)
-MINIMUM_SIZE = QSize(460, 540)
+# A screen of 1366x768 pixels at 150 % leaves a height of some 430 between its panel and a title bar.
+MINIMUM_SIZE = QSize(460, 340)
 STATE_ICON_PX = 32
 LINK_ICON_PX = 18
 FIELD_LINES = 4
@@ -149,7 +150,9 @@ class MainWindow(QWidget):
         state.addWidget(self.state_icon)
         state.addLayout(words, 1)
         state.addWidget(self.model_button)
-        layout = QVBoxLayout(self)
+        page = QWidget()
+        page.setObjectName("page")
+        layout = QVBoxLayout(page)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
         layout.addLayout(state)
@@ -158,11 +161,20 @@ class MainWindow(QWidget):
         layout.addWidget(self.meter)
         layout.addLayout(self._links)
         layout.addWidget(_hairline())
-        layout.addWidget(self.field, 3)
+        layout.addWidget(self.field, 1)
         layout.addLayout(self._actions)
         layout.addSpacing(SPACE_XS)
         layout.addWidget(_hairline())
-        layout.addWidget(self._hotkey_area(), 4)
+        layout.addWidget(self._hotkey_area())
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setWidget(page)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.area)
 
     def _hotkey_area(self) -> QWidget:
         heading = _label(self._translator.tr("Hotkeys"), wraps=False)
@@ -170,29 +182,16 @@ class MainWindow(QWidget):
         head = QHBoxLayout()
         head.addWidget(heading, 1)
         head.addWidget(self.retry_button)
-        inner = QWidget()
-        inner.setObjectName("page")
         self._hotkey_grid.setHorizontalSpacing(SPACE_M)
         self._hotkey_grid.setVerticalSpacing(SPACE_S)
         self._hotkey_grid.setColumnStretch(3, 1)
-        inner_layout = QVBoxLayout(inner)
-        inner_layout.setContentsMargins(0, 0, SPACE_S, 0)
-        inner_layout.setSpacing(SPACE_M)
-        inner_layout.addWidget(self._limits)
-        inner_layout.addLayout(self._hotkey_grid)
-        inner_layout.addStretch()
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setAccessibleName(self._translator.tr("Hotkeys"))
-        scroll.setWidget(inner)
         area = QWidget()
         layout = QVBoxLayout(area)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_S)
+        layout.setSpacing(SPACE_M)
         layout.addLayout(head)
-        layout.addWidget(scroll, 1)
+        layout.addWidget(self._limits)
+        layout.addLayout(self._hotkey_grid)
         return area
 
     # --- what the application calls -----------------------------------------------------------------------------

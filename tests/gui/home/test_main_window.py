@@ -113,6 +113,33 @@ def test_nothing_is_cut_at_the_smallest_size(qtbot: QtBot, make: Callable[..., M
             assert label.wordWrap() or label.width() >= label.sizeHint().width(), label.text()
 
 
+def test_on_a_small_screen_everything_can_be_scrolled_to(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.set_only_home(True)
+    window.show_message("No room. " * 30)
+    window.set_hotkeys(STATUSES * 4)
+    window.resize(910, 430)  # 1366x768 at 150 %, less a panel and a title bar
+    qtbot.wait(10)
+    assert window.height() == 430
+    bar = window.area.verticalScrollBar()
+    assert bar.maximum() > 0
+    assert window.area.horizontalScrollBar().maximum() == 0
+    lines = window.field.fontMetrics().lineSpacing()
+    assert window.field.viewport().height() >= 3 * lines
+    bar.setValue(bar.maximum())
+    last = [label for label in window.findChildren(QLabel) if label.text() == "✗ there is no such key"][-1]
+    bottom = last.mapTo(window, last.rect().bottomLeft()).y()
+    assert 0 < bottom < window.height()
+
+
+def test_on_a_large_screen_nothing_is_scrolled(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.set_hotkeys(STATUSES)
+    window.resize(600, 900)
+    qtbot.wait(10)
+    assert window.area.verticalScrollBar().maximum() == 0
+
+
 def test_links_lead_to_the_other_windows(qtbot: QtBot, make: Callable[..., MainWindow]):
     window = make()
     buttons = {button.text(): button for button in window.findChildren(QPushButton)}
