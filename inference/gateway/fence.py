@@ -20,6 +20,7 @@ from inference.gateway.options import MAX_HEADER_BYTES, GatewayOptions, is_loopb
 
 _OPEN_PATHS = ("/health",)
 """Need no key: they tell nothing but that the server is there."""
+_SLASHES = re.compile("/{2,}")
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]{1,64}( ?, ?[A-Za-z0-9-]{1,64}){0,63}")
 
 
@@ -38,6 +39,8 @@ class Fence:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Some clients write a slash too many between the base URL and a path, or behind it.
+        scope["path"] = _SLASHES.sub("/", scope["path"]).rstrip("/") or "/"
         headers = Headers(scope=scope)
         guarded = _Guarded(receive, send, self._options)
         try:

@@ -27,6 +27,7 @@ from inference.gateway.schema import LoadRequest, UnloadRequest
 from inference.gateway.translation import read_body
 from inference.request import DoneEvent, EngineReading, GenerationRequest, ModelEvent, ModelState
 
+_NO_PATH = "There is no {}: the API is under /v1, as /v1/chat/completions is, and GET /openapi.json lists all of it."
 _SETTLE_S = 2.0
 """So long after a model has left, another one may begin to load that was asked for earlier."""
 
@@ -215,7 +216,7 @@ class Gateway:
         if error.status_code == 405:
             failure = ApiError(405, f"{request.method} is not allowed here.", "method_not_allowed")
         else:
-            failure = ApiError(error.status_code, f"There is no {request.url.path[:200]}.", "not_found")
+            failure = ApiError(error.status_code, _NO_PATH.format(request.url.path[:200]), "not_found")
         response = await self._on_api_error(request, failure)
         response.headers.update(error.headers or {})
         return response

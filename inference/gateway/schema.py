@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MAX_CHOICES = 8
 MAX_TOOLS = 128
@@ -17,6 +17,14 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        """Many clients write out what they leave to the server, and send back each field of an answer."""
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if value is not None or name in cls.model_fields}
 
 
 def _without_effect(default: Any = None) -> Any:
@@ -40,18 +48,20 @@ class CalledFunction(_Model):
 class ToolCallPart(_Model):
     """A call in an assistant's message."""
 
+    index: int | None = _without_effect()
     id: str
     type: Literal["function"] = "function"
     function: CalledFunction
 
 
 class ChatMessage(_Model):
-    """A message of a chat. A name belongs to a tool's message only, where it adds nothing to the call's id."""
+    """A message of a chat. Where several speak in one role, each one's name is put before what it says."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[TextPart] | None = None
-    name: str | None = _without_effect()
+    name: str | None = None
     refusal: None = _without_effect()
+    annotations: Annotated[list[Any], Field(max_length=0)] | None = _without_effect()
     tool_calls: list[ToolCallPart] | None = None
     tool_call_id: str | None = None
 
@@ -151,6 +161,9 @@ class ChatRequest(_Sampling):
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
     store: Literal[False] | None = _without_effect()
+    metadata: dict[str, str] | None = _without_effect()
+    safety_identifier: str | None = _without_effect()
+    prompt_cache_key: str | None = _without_effect()
     modalities: list[Literal["text"]] | None = _without_effect()
     service_tier: Literal["auto", "default"] | None = _without_effect()
 

@@ -1,6 +1,7 @@
 """Calls of tools: grammars of answers that hold calls, and the calls found in what a model says.
 
-Models write a call as JSON, between <tool_call> and </tool_call> (Qwen, Hermes) or as their whole answer (Llama 3).
+Models write a call as JSON, between <tool_call> and </tool_call> (Qwen, Hermes) or as their whole answer (Llama 3), in
+a fence where they like those (Qwen2.5-Coder).
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ _BEGIN = "<tool_call>"
 CALL_END = "</tool_call>"
 _ARGUMENTS = ("arguments", "parameters")
 _WS = r"[ \t\r\n]{0,4}"
-_HEAD = _WS.join(("", r"\{", r'("type": "function", )?"name"', ":", '"(%s)"', ",", '"(%s)"', ":"))
+_FENCE = f"(```(json)?{_WS})?"
+_HEAD = _WS.join(("", _FENCE + r"\{", r'("type": "function", )?"name"', ":", '"(%s)"', ",", '"(%s)"', ":"))
 """How a call without marks begins, for the grammar and for the finder alike: what the one lets through as text, the
 other must not take for a call."""
 _MOST_HEAD_CHARS = 200
+_MAY_BE_HEAD = re.compile(r"\s*(`{0,2}|```(j|js|jso)?|```(json)?\s*(\{.*)?|\{.*)", re.DOTALL)
 _ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """White space as models write it; free one would let a small model write line breaks for ever."""
 _WITH_FORM = "start: calls | form"
@@ -128,7 +131,7 @@ class ToolCallFinder:
 
     def __init__(self, tools: Sequence[Tool], are_held: bool = False, only_first: bool = False) -> None:
         self._names = {tool.name for tool in tools}
-        self._head = re.compile(_head(sorted(self._names)) if are_held else r"\s*\{")
+        self._head = re.compile(_head(sorted(self._names)) if are_held else rf"\s*{_FENCE}\{{")
         self._are_held, self._only_first = are_held, only_first
         self._held = ""
         self._has_text = False
@@ -176,7 +179,7 @@ class ToolCallFinder:
             return False
         if self._are_held and len(self._held) > _MOST_HEAD_CHARS:
             return self._head.match(self._held) is not None
-        return self._held.lstrip()[:1] == "{"
+        return bool(self._held) and _MAY_BE_HEAD.fullmatch(self._held) is not None
 
     def _is_form(self, start: int) -> bool:
         """Whether a mark there is inside of the other thing that the answer may be."""
@@ -208,9 +211,10 @@ class ToolCallFinder:
     def _take_bare(self) -> None:
         """Takes the calls that the answer begins with, where they stand there without marks."""
         while True:
-            text = self._held.lstrip()
-            if not self._head.match(text):
+            if not self._head.match(self._held):
                 return
+            fence = self._held[: self._held.index("{")]
+            text = self._held[len(fence) :]
             try:
                 data, end = json.JSONDecoder().raw_decode(text)
                 call = self._made(data)
@@ -218,7 +222,7 @@ class ToolCallFinder:
                 return
             if call is None:
                 return
-            self._add(call, text[end:])
+            self._add(call, text[end:].lstrip().removeprefix("```") if fence.strip() else text[end:])
 
     def _made(self, data: object) -> ToolCall | None:
         name = data.get("name") if isinstance(data, dict) else None

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -49,10 +50,8 @@ async def read_body(request: Request, model: type[_Body]) -> _Body:
         raise ApiError(400, f"The body is not JSON: {str(error)[:200]}.", "invalid_json") from error
     if not isinstance(data, dict):
         raise ApiError(400, f"The body is a JSON {type(data).__name__}, but it must be an object.", "invalid_json")
-    # Some clients write out what they leave to the server.
-    fields = {name: value for name, value in data.items() if value is not None or name in model.model_fields}
     try:
-        return model.model_validate(fields)
+        return model.model_validate(data)
     except ValidationError as error:
         raise _refusal(error) from error
 
@@ -90,20 +89,20 @@ def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
     Raises:
         ApiError: what is asked for does not go together, or is out of its range.
     """
-    if body.max_tokens is not None and body.max_completion_tokens is not None:
+    most = {limit for limit in (body.max_tokens, body.max_completion_tokens) if limit is not None}
+    if len(most) > 1:
         raise ApiError(
             400, "Give max_tokens or max_completion_tokens, not both.", "invalid_value", "max_completion_tokens"
         )
-    if body.top_logprobs is not None and not body.logprobs:
+    if body.top_logprobs and not body.logprobs:
         raise ApiError(400, "top_logprobs needs logprobs to be true.", "invalid_value", "top_logprobs")
     top = (body.top_logprobs or 0) if body.logprobs else None
-    messages = tuple(_message(index, message) for index, message in enumerate(body.messages))
+    speakers = _speakers(body.messages)
+    messages = tuple(_message(index, message, speakers) for index, message in enumerate(body.messages))
     tools, grammar = _tools(body, _grammar(body.response_format))
     # With one call at most, its end is the answer's end.
     stops = (CALL_END,) if tools and grammar is None and body.parallel_tool_calls is False else ()
-    return _requests(
-        body, messages, body.max_completion_tokens or body.max_tokens, top, grammar, tools=tools, stops=stops
-    )
+    return _requests(body, messages, next(iter(most), None), top, grammar, tools=tools, stops=stops)
 
 
 def completion_requests(body: CompletionRequest) -> list[GenerationRequest]:
@@ -159,7 +158,16 @@ def _requests(
         raise api_error(error) from error
 
 
-def _message(index: int, message: ChatMessage) -> Message:
+def _speakers(messages: Sequence[ChatMessage]) -> dict[str, set[str]]:
+    """The names in each role."""
+    found: dict[str, set[str]] = {}
+    for message in messages:
+        if message.name and message.role != "tool":  # a tool's adds nothing to the call's id
+            found.setdefault(_ROLES[message.role], set()).add(message.name)
+    return found
+
+
+def _message(index: int, message: ChatMessage, speakers: Mapping[str, set[str]]) -> Message:
     field = f"messages.{index}"
     if message.role == "tool" and not message.tool_call_id:
         raise ApiError(400, f"{field}.tool_call_id is missing.", "invalid_value", f"{field}.tool_call_id")
@@ -167,12 +175,14 @@ def _message(index: int, message: ChatMessage) -> Message:
         raise ApiError(
             400, f"{field}.tool_calls belongs to the assistant only.", "invalid_value", f"{field}.tool_calls"
         )
-    if message.name is not None and message.role != "tool":
-        raise unsupported(f"{field}.name", f"{field}.name: this server does not tell models apart who speaks.")
     if message.content is None and not message.tool_calls:
         raise ApiError(400, f"{field}.content is missing.", "invalid_value", f"{field}.content")
     calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ())
-    return Message(_ROLES[message.role], message.text, calls, message.tool_call_id or "")
+    role, text = _ROLES[message.role], message.text
+    # A chat template has no place for names. One name alone tells nothing that the role does not.
+    if message.name and len(speakers.get(role, ())) > 1:
+        text = f"{message.name}: {text}"
+    return Message(role, text, calls, message.tool_call_id or "")
 
 
 def _tools(body: ChatRequest, form: Grammar | None) -> tuple[tuple[Tool, ...], Grammar | None]:

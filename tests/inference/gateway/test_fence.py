@@ -31,6 +31,20 @@ def ask(port: int, method: str = "POST", path: str = "/v1/chat/completions", bod
     return response.status, json.loads(content) if content[:1] == b"{" else None, dict(response.getheaders())
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions/", "//v1/chat/completions", "/v1//chat//completions//"])
+def test_a_slash_too_many_does_no_harm(start: Callable[..., GatewayServer], path: str) -> None:
+    port = start().port
+    assert ask(port, path=path)[0] == 200
+    assert ask(port, "GET", "/v1/models/", None)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/chat/completions", "/v1/responses", "/"])
+def test_a_path_that_is_none_is_answered_with_those_that_are(start: Callable[..., GatewayServer], path: str) -> None:
+    status, body, _ = ask(start().port, path=path)
+    assert (status, body["error"]["code"]) == (404, "not_found")
+    assert "/v1/chat/completions" in body["error"]["message"]
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:1"])
 def test_the_names_of_this_machine_are_let_in(start: Callable[..., GatewayServer], host: str) -> None:
     port = start().port

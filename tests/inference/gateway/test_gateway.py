@@ -93,7 +93,9 @@ def test_a_text_is_gone_on_with(client: openai.OpenAI, engine: ScriptedEngine) -
         ({"n": 99}, 422, "n"),
         ({"messages": []}, 422, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "messages.0.content.0.type"),
-        ({"messages": [{"role": "user", "content": "x", "name": "Ann"}]}, 400, "messages.0.name"),
+        ({"messages": [{"role": "user", "content": "x", "function_call": {}}]}, 400, "messages.0.function_call"),
+        ({"messages": [{"role": "assistant", "content": "x", "annotations": [{}]}]}, 422, "messages.0.annotations"),
+        ({"reasoning_effort": "high"}, 400, "reasoning_effort"),
         ({"store": True}, 400, "store"),
         ({"modalities": ["audio"]}, 400, "modalities.0"),
         ({"stop": ["x"] * 16}, 422, "stop"),
@@ -118,6 +120,46 @@ def test_what_cannot_be_done_is_named(client: openai.OpenAI, change: dict[str, A
     assert str(caught.value.param or "").startswith(param)
     assert isinstance(caught.value.body, dict)
     assert caught.value.body["message"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"user": "ann", "store": False, "metadata": {"a": "b"}, "service_tier": "auto", "safety_identifier": "x"},
+        {"n": 1, "stop": None, "logprobs": False, "top_logprobs": 0, "tools": None, "seed": None, "logit_bias": {}},
+        {"response_format": {"type": "text"}, "modalities": ["text"], "prompt_cache_key": "k", "stop": []},
+        {"tools": [], "tool_choice": "auto", "parallel_tool_calls": True},
+        {"tool_choice": "none", "reasoning_effort": None, "audio": None, "prediction": None, "functions": None},
+        {"max_tokens": 5, "max_completion_tokens": 5, "stream": False, "stream_options": None},
+    ],
+    ids=repr,
+)
+def test_what_programs_send_of_themselves_is_no_error(client: openai.OpenAI, change: dict[str, Any]) -> None:
+    client.post("/chat/completions", body={"model": "one", "messages": HI, **change}, cast_to=object)
+
+
+def test_an_answer_can_be_sent_back_as_it_came(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    engine.pieces = ('<tool_call>{"name": "look", "arguments": {}}</tool_call>',)
+    tools: list[Any] = [TOOL]
+    answer = client.chat.completions.create(model="one", messages=HI, tools=tools)
+    message = answer.choices[0].message.model_dump()  # with a null for each field that it has not
+    assert None in message.values()
+    message |= {"audio": None, "annotations": []}
+    message["tool_calls"][0]["index"] = 0  # as it is in streams
+    result: Any = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "name": "look", "content": "2"}
+    client.chat.completions.create(model="one", messages=[*HI, message, result], tools=tools)
+    assert [each.role for each in engine.submitted[1].messages] == ["user", "assistant", "tool"]
+
+
+def test_names_tell_apart_those_who_share_a_role(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    def said(*names: str) -> list[str]:
+        turns: list[Any] = [{"role": "user", "content": "hi", **({"name": name} if name else {})} for name in names]
+        turns.insert(1, {"role": "assistant", "content": "yes", "name": "cat"})
+        client.chat.completions.create(model="one", messages=turns)
+        return [message.content for message in engine.submitted[-1].messages]
+
+    assert said("ann", "ann", "") == ["hi", "yes", "hi", "hi"]
+    assert said("ann", "ben", "") == ["ann: hi", "yes", "ben: hi", "hi"]
 
 
 @pytest.mark.parametrize(

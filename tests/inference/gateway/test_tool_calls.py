@@ -51,6 +51,10 @@ PARIS = ("get_weather", {"city": "Paris"})
         (CALL.removesuffix("</tool_call>"), "", [PARIS]),
         ('{"city": "Paris"}', '{"city": "Paris"}', []),
         (f"A text, then {BARE}", f"A text, then {BARE}", []),
+        (f"```json\n{BARE}\n```\n", "", [PARIS]),
+        (f"```\n{BARE}\n```\nI have asked.", "I have asked.", [PARIS]),
+        ('```json\n{"sky": "clear"}\n```', '```json\n{"sky": "clear"}\n```', []),
+        ("```python\nx = {}\n```", "```python\nx = {}\n```", []),
         ("1 < 2 <tool", "1 < 2 <tool", []),
         (CALL.replace("Paris", "</tool_call>"), "", [("get_weather", {"city": "</tool_call>"})]),
         (BARE.replace("Paris", "<tool_call>"), "", [("get_weather", {"city": "<tool_call>"})]),
@@ -62,7 +66,10 @@ def test_text_and_calls_are_kept_apart(answer: str, text: str, calls: list[tuple
 
 
 @given(
-    st.lists(st.sampled_from([CALL, BARE, "text ", "<tool", "_call>", "</tool_call>", "{", "\n", "é"]), max_size=6),
+    st.lists(
+        st.sampled_from([CALL, BARE, "```json\n", "```", "text ", "<tool", "_call>", "</tool_call>", "{", "\n", "é"]),
+        max_size=6,
+    ),
     st.data(),
 )
 def test_the_cut_into_pieces_does_not_matter(parts: list[str], data: st.DataObject) -> None:
@@ -72,7 +79,9 @@ def test_the_cut_into_pieces_does_not_matter(parts: list[str], data: st.DataObje
     assert found(*pieces) == found(answer)
 
 
-def test_text_before_a_call_is_not_held_back() -> None:
+def test_what_cannot_be_a_call_is_not_held_back() -> None:
+    assert ToolCallFinder((WEATHER,)).push("```python\n{") == "```python\n{"
+    assert ToolCallFinder((WEATHER,), are_held=True).push("{" + "x" * 300) == "{" + "x" * 300
     finder = ToolCallFinder((WEATHER,))
     assert finder.push("Let me see") == "Let me see"
     assert finder.push(" <tool_") == " "
@@ -147,6 +156,7 @@ def is_let_through(grammar: Grammar, answer: str) -> bool:
         '{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         f"{BARE}\n{BARE} and so on",
         '{\n "name" : "say.it",\n "arguments": {"tone": "low"}}',
+        '```json\n{\n  "name": "say.it",\n  "arguments": {"tone": "low"}}\n```',
     ],
 )
 def test_text_stays_free_beside_calls_that_follow_their_schemas(answer: str) -> None:
@@ -160,6 +170,7 @@ def test_text_stays_free_beside_calls_that_follow_their_schemas(answer: str) -> 
         SAID.replace("low", "high"),
         "As <tool_call> says",
         BARE.replace('"Paris"', "7"),
+        "```json\n" + BARE.replace('"Paris"', "7"),
         '{"name": "say.it", "parameters": {}}',
         SAID + BARE.replace('"Paris"', "7"),
     ],
@@ -202,7 +213,7 @@ def test_a_form_that_allows_the_mark_is_not_read_as_a_call() -> None:
 PIECES = (
     "<tool_call>", "\n", "</tool_call>", '{"name": "', "get_weather", "say.it", '", "parameters": {',
     '", "arguments": {', '"city": "', '"tone": "low', '"text": "', '"n": ', '"', "}", ", ", " ", "{", "x", '{ "name"',
-    "7", "<", "",
+    "7", "<", "", "```json",
 )  # fmt: skip
 PRINTABLE = np.isin(np.arange(257), [10, *range(32, 127)])
 
