@@ -23,7 +23,7 @@ _TASK_CHARS = 160
 _QUOTE_CHARS = 60
 _SCHEMA_CHARS = 24_000
 """A hundred sentences. Servers have limits of their own, and compile a schema before they answer."""
-_CHUNK = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+|.", re.DOTALL)
+CHUNK = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+|.", re.DOTALL)
 """A word, or a character of a script without spaces."""
 
 
@@ -51,7 +51,7 @@ def _is_line(line: str, text: str, end: int) -> bool:
 def todo_grammar(text: str) -> Grammar:
     """The answer to a text; with `todo_answer` it is what a model is shown and held to."""
     pieces = sentences(text)
-    words = [json.dumps(match[0], ensure_ascii=False)[1:-1] for match in _CHUNK.finditer(" ".join(map(_line, pieces)))]
+    words = [json.dumps(match[0], ensure_ascii=False)[1:-1] for match in CHUNK.finditer(" ".join(map(_line, pieces)))]
     rows = r' ",\n" '.join(f"{json.dumps(_opening(sentence), ensure_ascii=False)} kind" for sentence in pieces)
     fields = r'"{\"task\": \"" TASK "\", \"owner\": \"" words "\", \"due\": \"" words "\"}"'
     rules = [

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from app.todos.due_dates import due_date
-from app.todos.prompt import TODO_KEYS, sentences
+from app.todos.prompt import CHUNK, TODO_KEYS, sentences
 
 TodoForm = Literal["markdown", "json", "ics"]
 
@@ -87,11 +87,24 @@ class TodoStream:
             return
         if start < self._source_end:
             todo = self._with_source(Todo(task, owner, due, self._source))
+            todo = self._without_inventions(todo, f"{self._source}\n{todo.source}".strip() or self._text)
             # A small model may say the same more than once.
             if self._is_new(todo):
                 yield todo
         else:
-            yield self._with_own_source(Todo(task, owner, due), found.get("source"))
+            todo = self._with_own_source(Todo(task, owner, due), found.get("source"))
+            yield self._without_inventions(todo, self._text)
+
+    def _without_inventions(self, todo: Todo, said: str) -> Todo:
+        """Without an owner or a date that is not said where the task is.
+
+        Asked for an owner, small models always give one: of a hundred, sixty were of another sentence, and most of
+        those whoever had signed the letter.
+        """
+        if not self._sentences:
+            return todo
+        owner = todo.owner if todo.owner.casefold() not in _LITTLE_WORDS and _says(said, todo.owner) else ""
+        return replace(todo, owner=owner, due=todo.due if _says(said, todo.due) else "")
 
     def _is_new(self, todo: Todo) -> bool:
         """False where a sentence's task comes again, as it may where the model names it under the next one too."""
@@ -150,6 +163,12 @@ def _read_object(text: str, start: int) -> tuple[Mapping[str, Any] | None, int]:
     except (ValueError, RecursionError):
         return {}, start
     return found, end
+
+
+def _says(text: str, words: str) -> bool:
+    """Whether a text has these words in a row."""
+    whole, part = ("\0".join(["", *CHUNK.findall(" ".join(said.casefold().split())), ""]) for said in (text, words))
+    return part in whole
 
 
 def _most_alike(task: str, among: Sequence[str]) -> str:

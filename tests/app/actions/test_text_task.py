@@ -214,7 +214,7 @@ def test_todos_are_merged_with_their_sentences() -> None:
         ScriptedAnswer(to_lines([Todo("buy  soil.", source="Paragraph 30")])),
         ScriptedAnswer("[]"),
     ]
-    run = Run(FakeClient(*answers), own).start()
+    run = Run(FakeClient(*answers), own, TEXT.replace("Paragraph 5 has", "Bob on Friday")).start()
     while not run.text:
         assert run.client.step()
     assert parse_todos(run.text) == [soil]

@@ -80,13 +80,19 @@ def test_todos_parse_and_come_from_sentences_of_the_text(bench: Bench, number: i
     answer = bench.answer(ActionRegistry().get("todos").request(text, LANGUAGES_OF_USER))
     rows = json.loads(answer)
     todos = parse_todos(answer, text)
-    assert len(todos) == sum(len(row.get("todos", ())) for row in rows)
+    given = [one for row in rows for one in row.get("todos", ())]
+    # The same said twice counts once.
+    assert {todo.task for todo in todos} == {one["task"] for one in given}
     words = " ".join(text.split())
     for todo in todos:
         assert todo.source
         assert todo.source in text
         assert todo.owner in words
         assert todo.due in words
+    for name in ("owner", "due"):
+        bench.counts[f"{name}s"] += sum(bool(getattr(todo, name)) for todo in todos)
+        named = {one["task"] for one in given if one[name]}
+        bench.counts[f"{name}s_left_out"] += sum(todo.task in named and not getattr(todo, name) for todo in todos)
     dated = sum(each["due_date"] is not None for each in json.loads(to_json(todos)))
     bench.counts += Counter({"texts": 1, "todos": len(todos), "empty": not todos, "dated": dated})
     for todo in todos:

@@ -109,6 +109,35 @@ def test_a_list_in_an_object_streams() -> None:
     assert stream.push('{"todos": [{"task": "Buy eggs"}, {"task": "Ca') == [Todo("Buy eggs", source=BOB.source)]
 
 
+def test_owners_and_dates_that_are_not_said_where_the_task_is_are_left_out() -> None:
+    text = "Dear Ann, the lamp is here. Please pay by Friday. 请小王交报告，周五前。The new key is at Bob's.\nTom"
+    told = {
+        2: [{"task": "Pay", "owner": "Tom", "due": "by Friday"}],
+        3: [{"task": "交报告", "owner": "小王", "due": "by Friday"}],
+        4: [
+            {"task": "Get the key", "owner": "the", "due": "Fri"},
+            {"task": "Ask for the key", "owner": "bob", "due": ""},
+        ],
+    }
+    found = [(todo.task, todo.owner, todo.due) for todo in parse_todos(todo_answer(text, told), text)]
+    assert found == [
+        ("Pay", "", "by Friday"), ("交报告", "小王", ""), ("Get the key", "", ""), ("Ask for the key", "bob", ""),
+    ]  # fmt: skip
+
+
+def test_the_sentence_that_was_named_counts_as_well_where_another_is_more_like_the_task() -> None:
+    text = "Ben: did the invoice go out?\nMaya: not yet, will do after lunch"
+    told = {2: [{"task": "Send the invoice", "owner": "Maya", "due": "after lunch"}]}
+    (found,) = parse_todos(todo_answer(text, told), text)
+    assert found == Todo("Send the invoice", "Maya", "after lunch", "Ben: did the invoice go out?")
+    assert parse_todos(to_lines([found]), text) == [found], "what is handed on is read as it is"
+
+
+def test_what_is_written_without_sentences_is_held_to_the_text() -> None:
+    found = parse_todos('{"task": "Call Ann", "owner": "Tom", "due": "on Friday"}', TEXT)
+    assert found == [Todo("Call Ann", "", "on Friday", BOB.source)]
+
+
 _SIGNS = [*'{}[]":,\\ \n', '{"', '": ', '"task"', "todos", "\\u00e9", "\\ud83d\\ude00", "1", "-0.5e+3", "true", "NaN"]
 _junk = st.one_of(st.text(max_size=20), st.lists(st.sampled_from(_SIGNS), max_size=12).map("".join))
 _answers = st.lists(st.sampled_from([*_SIGNS, '"sentence": "', "It rained", '"todos": [', '{"task": "'])).map("".join)
