@@ -25,6 +25,7 @@ from app.remote.wire import Json, RemoteModel, completion_body, estimated_tokens
 from app.translation import UserText
 from inference.engine.options import DEFAULT_CONTEXT_TOKENS, EngineOptions
 from inference.errors import EngineStoppedError, InferenceError, InvalidRequestError
+from inference.listeners import Listeners
 from inference.request import (
     DoneEvent,
     EngineReading,
@@ -70,7 +71,7 @@ class RemoteClient:
         self._lock = threading.Lock()
         self._address: RemoteAddress | None = None
         self._closed = False
-        self._listeners: list[ModelListener] = []
+        self._listeners: Listeners[ModelEvent] = Listeners()
         self._state = ModelEvent(ModelState.EMPTY)
         self._context_tokens = 0
         # Addresses of servers that refuse `response_format`.
@@ -135,15 +136,7 @@ class RemoteClient:
 
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """Adds a model listener; the result removes it."""
-        with self._lock:
-            self._listeners.append(listener)
-
-        def remove() -> None:
-            with self._lock:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
-
-        return remove
+        return self._listeners.add(listener)
 
     def reading(self) -> EngineReading:
         """State, model and number of open requests; this machine gives no memory."""
@@ -348,9 +341,7 @@ class RemoteClient:
 
     def _enter(self, event: ModelEvent) -> None:
         self._state = event
-        with self._lock:
-            listeners = list(self._listeners)
-        for listener in listeners:
+        for listener in self._listeners:
             self._call(listener, event)
 
     def _call(self, listener: Callable[[_T], None], event: _T) -> None:

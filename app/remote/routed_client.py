@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from app.remote.address import RemoteAddress, is_remote
 from app.remote.client import RemoteClient
 from app.remote.key import RemoteKeys
 from inference.engine.options import EngineOptions
+from inference.listeners import Listeners
 from inference.request import EngineReading, GenerationRequest, ModelEvent
 
 
@@ -30,9 +30,8 @@ class RoutedClient:
     ) -> None:
         """`is_remote`: requests go to the server from the start."""
         self.local, self.remote, self.keys = local, remote, keys or RemoteKeys()
-        self._lock = threading.Lock()
         self._is_remote = is_remote
-        self._listeners: list[ModelListener] = []
+        self._listeners: Listeners[ModelEvent] = Listeners()
         local.listen(lambda event: self._tell(event, of_remote=False))
         remote.listen(lambda event: self._tell(event, of_remote=True))
 
@@ -83,15 +82,7 @@ class RoutedClient:
 
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """See EngineClient."""
-        with self._lock:
-            self._listeners.append(listener)
-
-        def remove() -> None:
-            with self._lock:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
-
-        return remove
+        return self._listeners.add(listener)
 
     def reading(self) -> EngineReading:
         """The side in use; sizes are always this machine's."""
@@ -115,7 +106,5 @@ class RoutedClient:
     def _tell(self, event: ModelEvent, of_remote: bool) -> None:
         if of_remote is not self._is_remote:
             return
-        with self._lock:
-            listeners = list(self._listeners)
-        for listener in listeners:
+        for listener in self._listeners:
             listener(event)

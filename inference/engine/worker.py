@@ -18,6 +18,7 @@ from inference.engine.options import EngineOptions
 from inference.engine.plan_queue import PlanListener, PlanQueue
 from inference.engine.unforeseen import log_error, unforeseen
 from inference.errors import DeviceFailedError, EngineStoppedError, InferenceError, InvalidRequestError
+from inference.listeners import Listeners
 from inference.request import (
     DoneEvent,
     EngineReading,
@@ -82,7 +83,7 @@ class Worker:
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         # Set where a step or a load is to end early; only the thread clears it.
         self._urgent = threading.Event()
-        self._model_listeners: list[ModelListener] = []
+        self._model_listeners: Listeners[ModelEvent] = Listeners()
         self._reading = EngineReading()
         # All below belongs to the thread.
         self._used_at_s = 0.0
@@ -133,15 +134,7 @@ class Worker:
 
     def listen(self, listener: ModelListener) -> Callable[[], None]:
         """Adds a model listener; the result removes it."""
-        with self._lock:
-            self._model_listeners.append(listener)
-
-        def remove() -> None:
-            with self._lock:
-                if listener in self._model_listeners:
-                    self._model_listeners.remove(listener)
-
-        return remove
+        return self._model_listeners.add(listener)
 
     def reading(self) -> EngineReading:
         """The last snapshot."""
@@ -375,9 +368,7 @@ class Worker:
 
     def _notify(self, event: ModelEvent) -> None:
         self._read(event)
-        with self._lock:
-            listeners = list(self._model_listeners)
-        for listener in listeners:
+        for listener in self._model_listeners:
             self._call(listener, event)
 
     def _call(self, listener: Callable[[_Event], None], event: _Event) -> None:
