@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator
@@ -104,9 +105,9 @@ def engine() -> ScriptedEngine:
     return ScriptedEngine()
 
 
-@pytest.fixture
-def start(engine: ScriptedEngine) -> Iterator[Callable[..., GatewayServer]]:
-    """Starts servers with some options; all end with the test."""
+@contextlib.contextmanager
+def starting(engine: ScriptedEngine) -> Iterator[Callable[..., GatewayServer]]:
+    """Starts servers with some options; all end with it, which takes a tenth of a second each."""
     servers: list[GatewayServer] = []
 
     def make(**changes: object) -> GatewayServer:
@@ -120,6 +121,23 @@ def start(engine: ScriptedEngine) -> Iterator[Callable[..., GatewayServer]]:
     yield make
     for server in servers:
         server.stop()
+
+
+@pytest.fixture
+def start(engine: ScriptedEngine) -> Iterator[Callable[..., GatewayServer]]:
+    """The same for a test."""
+    with starting(engine) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def steady() -> Iterator[openai.OpenAI]:
+    """OpenAI's client of a server that is the same for all tests of a module that look at answers alone."""
+    with (
+        starting(ScriptedEngine()) as make,
+        openai.OpenAI(base_url=f"http://127.0.0.1:{make().port}/v1", api_key="none", max_retries=0) as made,
+    ):
+        yield made
 
 
 @pytest.fixture

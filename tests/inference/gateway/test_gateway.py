@@ -112,10 +112,10 @@ def test_a_text_is_gone_on_with(client: openai.OpenAI, engine: ScriptedEngine) -
     ],
     ids=repr,
 )
-def test_what_cannot_be_done_is_named(client: openai.OpenAI, change: dict[str, Any], status: int, param: str) -> None:
+def test_what_cannot_be_done_is_named(steady: openai.OpenAI, change: dict[str, Any], status: int, param: str) -> None:
     body = {"model": "one", "messages": HI, **change}
     with pytest.raises(openai.APIStatusError) as caught:
-        client.post("/chat/completions", body=body, cast_to=object)
+        steady.post("/chat/completions", body=body, cast_to=object)
     assert caught.value.status_code == status
     assert str(caught.value.param or "").startswith(param)
     assert isinstance(caught.value.body, dict)
@@ -131,11 +131,12 @@ def test_what_cannot_be_done_is_named(client: openai.OpenAI, change: dict[str, A
         {"tools": [], "tool_choice": "auto", "parallel_tool_calls": True},
         {"tool_choice": "none", "reasoning_effort": None, "audio": None, "prediction": None, "functions": None},
         {"max_tokens": 5, "max_completion_tokens": 5, "stream": False, "stream_options": None},
+        {"repeat_penalty": 1.1},
     ],
     ids=repr,
 )
-def test_what_programs_send_of_themselves_is_no_error(client: openai.OpenAI, change: dict[str, Any]) -> None:
-    client.post("/chat/completions", body={"model": "one", "messages": HI, **change}, cast_to=object)
+def test_what_programs_send_of_themselves_is_no_error(steady: openai.OpenAI, change: dict[str, Any]) -> None:
+    steady.post("/chat/completions", body={"model": "one", "messages": HI, **change}, cast_to=object)
 
 
 def test_an_answer_can_be_sent_back_as_it_came(client: openai.OpenAI, engine: ScriptedEngine) -> None:
@@ -149,6 +150,17 @@ def test_an_answer_can_be_sent_back_as_it_came(client: openai.OpenAI, engine: Sc
     result: Any = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "name": "look", "content": "2"}
     client.chat.completions.create(model="one", messages=[*HI, message, result], tools=tools)
     assert [each.role for each in engine.submitted[1].messages] == ["user", "assistant", "tool"]
+
+
+def test_a_penalty_has_two_names(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    for name in ("repetition_penalty", "repeat_penalty"):
+        client.chat.completions.create(model="one", messages=HI, extra_body={name: 1.5})
+        assert engine.submitted[-1].sampling.repetition_penalty == 1.5
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(
+            model="one", messages=HI, extra_body={"repetition_penalty": 1, "repeat_penalty": 2}
+        )
+    assert caught.value.param == "repeat_penalty"
 
 
 def test_names_tell_apart_those_who_share_a_role(client: openai.OpenAI, engine: ScriptedEngine) -> None:

@@ -6,10 +6,11 @@ import contextlib
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +20,7 @@ from schemathesis.generation import GenerationMode
 
 from inference.gateway.openapi import description
 from inference.gateway.server import GatewayServer
-from tests.inference.gateway.conftest import ScriptedEngine
+from tests.inference.gateway.conftest import ScriptedEngine, starting
 from tests.inference.gateway.real_gateway import SMOLLM2, RealGateway, served
 
 BOUNDED = settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -106,11 +107,17 @@ def status_of(answer: bytes) -> int:
     return int(answer.split(b" ", 2)[1]) if answer else 0
 
 
+@pytest.fixture(scope="module")
+def all_tests_target() -> Iterator[Target]:
+    engine = ScriptedEngine()
+    with starting(engine) as make:
+        yield Target(make(silence_s=SILENCE_S, max_body_bytes=100_000), engine)
+
+
 @pytest.fixture
-def target(start: Callable[..., GatewayServer], engine: ScriptedEngine) -> Iterator[Target]:
-    target = Target(start(silence_s=SILENCE_S, max_body_bytes=100_000), engine)
-    yield target
-    target.check()
+def target(all_tests_target: Target) -> Iterator[Target]:
+    yield all_tests_target
+    all_tests_target.check()
 
 
 CASES = [
@@ -122,10 +129,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("label", "mode"), CASES, ids=[f"{label} {mode.value}" for label, mode in CASES])
-def test_what_is_described_is_what_is_served(
-    start: Callable[..., GatewayServer], label: str, mode: GenerationMode
-) -> None:
-    url = f"http://127.0.0.1:{start().port}"
+def test_what_is_described_is_what_is_served(steady: openai.OpenAI, label: str, mode: GenerationMode) -> None:
+    url = str(steady.base_url).removesuffix("/v1/")
 
     @settings(BOUNDED, max_examples=25)
     @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
