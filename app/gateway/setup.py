@@ -11,6 +11,7 @@ from app.engine_setup import EngineChoice, build_engine, tell_problems
 
 if TYPE_CHECKING:
     from app.engine_client import EngineClient
+    from app.settings.settings import Settings
     from inference.gateway.options import GatewayOptions
     from inference.gateway.server import GatewayServer
     from inference.request import ModelEvent
@@ -44,15 +45,32 @@ def open_gateway(
     return GatewayServer(Gateway(engine, options, models, default_model).app, options)
 
 
+def _refuse_beside_app(settings: Settings) -> None:
+    """Two processes would take the one model from each other: the app could not answer its hotkeys."""
+    from app.instance.instance import is_running
+    from inference.errors import ModelResidentError
+
+    if not is_running():
+        return
+    address = f"http://127.0.0.1:{settings.integer('gateway.port')}/v1"
+    if settings.flag("gateway.enabled"):
+        raise ModelResidentError(f"The app runs and serves its model already, at {address}.")
+    raise ModelResidentError(
+        "The app runs, and only one model may be in memory at a time. The app itself can serve the model that it has:"
+        f" switch on Settings, Network, Serve other programs; its address is then {address}. Or quit the app first."
+    )
+
+
 def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: TextIO) -> None:
     """Serves until Ctrl+C; the model is loaded at once.
 
     Raises:
-        InferenceError: the address needs a key, or the port cannot be had.
+        InferenceError: the app runs, the address needs a key, or the port cannot be had.
     """
     from inference.gateway.options import GatewayOptions
 
     settings = tell_problems(notes)
+    _refuse_beside_app(settings)
     options = GatewayOptions(host=host, port=port, api_key=os.environ.get(KEY_VARIABLE, ""))
     engine, default_model = build_engine(settings, model, choice)
     try:

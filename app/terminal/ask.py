@@ -15,14 +15,14 @@ from app.actions.text_task import TextEngine, TextTask
 from app.engine_client import EngineClient
 from app.engine_setup import EngineChoice, load_settings, open_remote, open_worker, user_languages
 from app.instance.ask_channel import ask_running
-from app.instance.instance import InstanceError
+from app.instance.instance import InstanceError, is_running
 from app.instance.running_app import RunningApp, app_events
 from app.language import Languages
 from app.remote.address import RemoteAddressError, remote_address
 from app.terminal.answer_printer import AnswerPrinter, Events, Show, engine_events, shown_as, task_events
 from app.terminal.errors import UsageError
 from app.todos.todo import TodoForm
-from inference.errors import InferenceError
+from inference.errors import InferenceError, ModelResidentError
 from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams
 
 OpenEngine = Callable[[], EngineClient]
@@ -217,8 +217,17 @@ def _own_engine(model: str, opened: OpenEngine | None) -> Iterator[EngineClient]
     worker = open_worker(model) if opened is None else opened()
     try:
         yield worker
+    except ModelResidentError as error:
+        raise UsageError(f"{error} {_who_answers()}") from error
     finally:
         worker.close()
+
+
+def _who_answers() -> str:
+    """What else can be done where another process holds the model."""
+    if is_running():
+        return "Or leave --backend and --vram out: the running app answers with the model that it has."
+    return "Where that is deskinfer serve, it answers as well: give --server with its address."
 
 
 def _print_end(printer: AnswerPrinter, done: DoneEvent, stats: bool) -> None:

@@ -8,8 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from app.engine_client import FakeClient
+from app.engine_setup import load_settings
 from app.gateway import setup as gateway_setup
+from app.instance.instance import InstanceServer
 from inference.errors import InvalidRequestError, ModelResidentError
+from inference.request import ModelState
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     server = SimpleNamespace(port=18123, run=client.play)
     monkeypatch.setattr(gateway_setup, "build_engine", lambda *_: (client, lambda: "/models/one.gguf"))
     monkeypatch.setattr(gateway_setup, "open_gateway", lambda *_: server)
-    monkeypatch.setattr(gateway_setup, "tell_problems", lambda _: SimpleNamespace())
+    monkeypatch.setattr(gateway_setup, "tell_problems", lambda _: load_settings())
     return client
 
 
@@ -44,3 +47,20 @@ def test_other_machines_are_let_in_with_a_key_only(engine: FakeClient, monkeypat
         served("0.0.0.0")
     monkeypatch.setenv(gateway_setup.KEY_VARIABLE, "secret")
     assert "http://0.0.0.0:18123/v1" in served("0.0.0.0")
+
+
+def test_beside_the_running_app_it_says_that_the_app_can_serve(engine: FakeClient) -> None:
+    app = InstanceServer(lambda _message, reply: reply.close())
+    try:
+        with pytest.raises(ModelResidentError, match=r"Serve other programs.*127\.0\.0\.1:18000/v1.*quit the app"):
+            served()
+        settings = load_settings()
+        settings.set("gateway.enabled", True)
+        settings.set("gateway.port", 18005)
+        settings.save()
+        with pytest.raises(ModelResidentError, match=r"serves its model already, at http://127\.0\.0\.1:18005/v1"):
+            served()
+    finally:
+        app.close()
+    assert engine.reading().state is ModelState.EMPTY
+    assert "serving" in served()

@@ -15,7 +15,7 @@ from app.paths import config_dir
 from app.terminal import ask
 from app.terminal.ask import answer, answer_action, build_request, find_action, read_text
 from app.terminal.errors import UsageError
-from inference.errors import InvalidRequestError, ModelNotFoundError
+from inference.errors import InvalidRequestError, ModelNotFoundError, ModelResidentError
 from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams, TokenEvent, Usage
 
 
@@ -157,6 +157,17 @@ def test_own_engine_answers_where_no_app_runs(own: OwnEngine, capsys: pytest.Cap
 def test_own_engine_is_closed_after_a_failure(own: OwnEngine) -> None:
     own.load_error = ModelNotFoundError("none")
     with pytest.raises(ModelNotFoundError):
+        answer(REQUEST, "", stats=False)
+    assert own.closed
+
+
+@pytest.mark.parametrize(("runs", "cure"), [(True, "leave --backend and --vram out"), (False, "give --server")])
+def test_where_another_process_holds_the_model_it_says_who_answers(
+    own: OwnEngine, monkeypatch: pytest.MonkeyPatch, runs: bool, cure: str
+) -> None:
+    monkeypatch.setattr(ask, "is_running", lambda: runs)
+    own.load_error = ModelResidentError("Another one holds it.")
+    with pytest.raises(UsageError, match=rf"Another one holds it\. .*{cure}"):
         answer(REQUEST, "", stats=False)
     assert own.closed
 
