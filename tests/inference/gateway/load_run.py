@@ -5,6 +5,8 @@ python -m tests.inference.gateway.load_run --figures         throughput of one a
 
 Both take another model and another backend, with longer answers where those are fast:
     --model random:qwen2.5-3b:w4 --backend cuda --context 32768 --tokens 256
+
+--figures --peer URL                                         the same throughput of another OpenAI-compatible server
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 import psutil
@@ -173,7 +175,22 @@ async def _disconnects(gateway: RealGateway, count: int, max_tokens: int) -> tup
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-def throughput(gateway: RealGateway, width: int, max_tokens: int = 48) -> float:
+class Served(Protocol):
+    """What is asked: our gateway, or another server; `url` ends in /v1."""
+
+    url: str
+    model: str
+
+
+@dataclass(slots=True)
+class Peer:
+    """A server of somebody else's."""
+
+    url: str
+    model: str
+
+
+def throughput(gateway: Served, width: int, max_tokens: int = 48) -> float:
     """Tokens per second of so many requests at once."""
 
     async def run() -> float:
@@ -264,12 +281,17 @@ def _after_pause(worker: Worker, background: Background, text: str) -> float:
     return first_token_s(worker, text)
 
 
-def print_figures(gateway: RealGateway, max_tokens: int) -> None:
-    """Throughput and a hotkey's first token, medians of rounds that take turns."""
+def print_throughput(gateway: Served, max_tokens: int) -> None:
+    """Medians of rounds that take turns."""
     throughput(gateway, 8, 8)
     rounds = [tuple(throughput(gateway, width, max_tokens) for width in (1, 8)) for _ in range(3)]
     one, eight = (statistics.median(figures) for figures in zip(*rounds, strict=True))
     print(f"tokens per second: 1 request {one:.0f}, 8 requests {eight:.0f}, ratio {eight / one:.2f}")  # noqa: T201
+
+
+def print_figures(gateway: RealGateway, max_tokens: int) -> None:
+    """Throughput and a hotkey's first token, medians."""
+    print_throughput(gateway, max_tokens)
     idle = statistics.median(first_token_s(gateway.worker, f"{topic} at rest") for topic in TOPICS)
     with Background(gateway) as background:
         late = [_after_pause(gateway.worker, background, f"{topic} in a hurry") for topic in TOPICS]
@@ -290,7 +312,11 @@ def main() -> None:
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--context", type=int, default=8192, help="tokens for all requests together")
     parser.add_argument("--tokens", type=int, default=48, help="of each answer in --figures")
+    parser.add_argument("--peer", default="", metavar="URL", help="of a server, with /v1; --model is its name there")
     chosen = parser.parse_args()
+    if chosen.peer:
+        print_throughput(Peer(chosen.peer, chosen.model), chosen.tokens)
+        return
     with (
         tempfile.TemporaryDirectory() as folder,
         served(chosen.model, Path(folder), chosen.context, chosen.backend) as gateway,
