@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,6 +87,12 @@ SCHEMAS: list[dict[str, Any]] = [
 @pytest.fixture(scope="module")
 def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealGateway]:
     with served(SMOLLM2, tmp_path_factory.mktemp("lock")) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="module")
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealGateway]:
+    with served(QWEN, tmp_path_factory.mktemp("lock"), context_tokens=4096) as gateway:
         yield gateway
 
 
@@ -308,12 +315,9 @@ def test_models(client: openai.OpenAI) -> None:
         client.models.retrieve("nobody")
 
 
-def test_tools_there_and_back(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_tools_there_and_back(qwen: RealGateway) -> None:
     question: list[Any] = [{"role": "user", "content": "What is the weather in Paris now? Use the tool."}]
-    with (
-        served(QWEN, tmp_path_factory.mktemp("lock")) as gateway,
-        openai.OpenAI(base_url=gateway.url, api_key="none", max_retries=0, timeout=100) as client,
-    ):
+    with openai.OpenAI(base_url=qwen.url, api_key="none", max_retries=0, timeout=100) as client:
         common: dict[str, Any] = {"model": QWEN, "tools": [WEATHER], "temperature": 0, "max_tokens": 60}
         answer = client.chat.completions.create(messages=question, tool_choice="required", **common)
         assert answer.choices[0].finish_reason == "tool_calls"
@@ -356,12 +360,10 @@ def tool_for(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {"name": "give", "strict": True, "parameters": parameters}}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-def test_fifty_tools_that_may_be_called_are_called_by_their_schemas(
-    tmp_path_factory: pytest.TempPathFactory, is_streamed: bool
-) -> None:
+def test_tools_that_may_be_called_are_called_by_their_schemas(qwen: RealGateway, is_streamed: bool) -> None:
+    schemas = SCHEMAS if os.environ.get("DESKINFER_ALL_SCHEMAS") else SCHEMAS[3 + 4 * is_streamed :: 10]
     question: list[Any] = [
         {"role": "user", "content": "Call the tool give with some value. Answer with the call only."}
     ]
@@ -377,11 +379,12 @@ def test_fifty_tools_that_may_be_called_are_called_by_their_schemas(
     async def all_of_them(url: str) -> list[Any]:
         async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=300) as many:
             gate = asyncio.Semaphore(8)
-            return await asyncio.gather(*(one(many, gate, schema) for schema in SCHEMAS))
+            return await asyncio.gather(*(one(many, gate, schema) for schema in schemas))
 
-    with served(QWEN, tmp_path_factory.mktemp("lock"), context_tokens=4096) as gateway:
-        choices = [answer.choices[0] for answer in asyncio.run(all_of_them(gateway.url))]
-    for schema, choice in zip(SCHEMAS, choices, strict=True):
+    choices = [answer.choices[0] for answer in asyncio.run(all_of_them(qwen.url))]
+    for schema, choice in zip(schemas, choices, strict=True):
         for call in choice.message.tool_calls or ():
             jsonschema_rs.validate(tool_for(schema)["function"]["parameters"], json.loads(call.function.arguments))
-    assert sum(choice.finish_reason == "tool_calls" for choice in choices) >= 45  # it may as well answer with text
+    assert sum(choice.finish_reason == "tool_calls" for choice in choices) >= 0.9 * len(
+        schemas
+    )  # it may answer with text
