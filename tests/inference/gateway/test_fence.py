@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 
+import openai
 import pytest
 
 from inference.errors import InvalidRequestError
@@ -31,39 +32,43 @@ def ask(port: int, method: str = "POST", path: str = "/v1/chat/completions", bod
     return response.status, json.loads(content) if content[:1] == b"{" else None, dict(response.getheaders())
 
 
+@pytest.fixture(scope="module")
+def port(steady: openai.OpenAI) -> int:
+    """Of a server that is the same for all tests here that need no other."""
+    return steady.base_url.port or 0
+
+
 @pytest.mark.parametrize("path", ["/v1/chat/completions/", "//v1/chat/completions", "/v1//chat//completions//"])
-def test_a_slash_too_many_does_no_harm(start: Callable[..., GatewayServer], path: str) -> None:
-    port = start().port
+def test_a_slash_too_many_does_no_harm(port: int, path: str) -> None:
     assert ask(port, path=path)[0] == 200
     assert ask(port, "GET", "/v1/models/", None)[0] == 200
 
 
 @pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/chat/completions", "/v1/responses", "/"])
-def test_a_path_that_is_none_is_answered_with_those_that_are(start: Callable[..., GatewayServer], path: str) -> None:
-    status, body, _ = ask(start().port, path=path)
+def test_a_path_that_is_none_is_answered_with_those_that_are(port: int, path: str) -> None:
+    status, body, _ = ask(port, path=path)
     assert (status, body["error"]["code"]) == (404, "not_found")
     assert "/v1/chat/completions" in body["error"]["message"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:1"])
-def test_the_names_of_this_machine_are_let_in(start: Callable[..., GatewayServer], host: str) -> None:
-    port = start().port
+def test_the_names_of_this_machine_are_let_in(port: int, host: str) -> None:
     assert ask(port, Host=host.format(port=port))[0] == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.7", ""]
 )
-def test_other_names_are_not(start: Callable[..., GatewayServer], host: str) -> None:
-    status, body, _ = ask(start().port, Host=host)
+def test_other_names_are_not(port: int, host: str) -> None:
+    status, body, _ = ask(port, Host=host)
     assert (status, body["error"]["code"]) == (403, "unknown_host")
 
 
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://localhost.evil.example", "file://", "http://["]
 )
-def test_pages_of_others_are_refused(start: Callable[..., GatewayServer], origin: str) -> None:
-    status, body, headers = ask(start().port, Origin=origin)
+def test_pages_of_others_are_refused(port: int, origin: str) -> None:
+    status, body, headers = ask(port, Origin=origin)
     assert (status, body["error"]["code"]) == (403, "unknown_origin")
     assert "access-control-allow-origin" not in headers
 
@@ -128,8 +133,8 @@ def test_bodies_have_a_limit(start: Callable[..., GatewayServer]) -> None:
      ('{"\\ud800": 1}', "application/json", 422), ('{"model": "\\ud800"}', "application/json", 422)],
     ids=["cut", "list", "nan", "text", "deep", "huge", "half a name", "half a text"],
 )  # fmt: skip
-def test_what_is_no_json_is_refused(start: Callable[..., GatewayServer], body: str, kind: str, status: int) -> None:
-    assert ask(start().port, body=body, Content_Type=kind)[0] == status
+def test_what_is_no_json_is_refused(port: int, body: str, kind: str, status: int) -> None:
+    assert ask(port, body=body, Content_Type=kind)[0] == status
 
 
 @pytest.mark.parametrize("head", ["", "POST /v1/load HT", "POST /v1/load HTTP/1.1\r\nHost: localhost\r\nX: "])
@@ -217,8 +222,7 @@ def test_a_client_that_says_nothing_more_is_hung_up_on(start: Callable[..., Gate
     assert b" 408 " in answer.splitlines()[0] + b" "
 
 
-def test_paths_and_methods_that_there_are_not(start: Callable[..., GatewayServer]) -> None:
-    port = start().port
+def test_paths_and_methods_that_there_are_not(port: int) -> None:
     assert ask(port, "GET", "/v1/nothing", None)[0] == 404
     status, body, headers = ask(port, "GET", "/v1/chat/completions", None)
     assert (status, body["error"]["code"], headers["allow"]) == (405, "method_not_allowed", "POST")
