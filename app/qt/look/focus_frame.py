@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from PySide6.QtCore import QEvent, QObject, QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QPlainTextEdit, QTextEdit, QWidget
@@ -66,13 +68,17 @@ class FocusFrame(QObject):
             now.destroyed.connect(self._forget)
 
     def _leave(self) -> None:
-        if self._target is not None:
-            self._target.removeEventFilter(self)
-            self._target.destroyed.disconnect(self._forget)
-        if self._frame is not None:
-            self._frame.hide()
-            self._frame.deleteLater()
+        target, frame = self._target, self._frame
         self._forget()
+        # Either may have gone with its window, and not always is that told.
+        if target is not None:
+            with contextlib.suppress(RuntimeError):
+                target.removeEventFilter(self)
+                target.destroyed.disconnect(self._forget)
+        if frame is not None:
+            with contextlib.suppress(RuntimeError):
+                frame.hide()
+                frame.deleteLater()
 
     def _forget(self) -> None:
         """The view is gone, and its sibling with their parent."""
