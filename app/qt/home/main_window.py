@@ -60,6 +60,18 @@ def _label(text: str = "", role: str = "", wraps: bool = True) -> QLabel:
     return label
 
 
+class _Field(QPlainTextEdit):
+    """A few lines where the window is small, all the room that is left where it is large."""
+
+    def sizeHint(self) -> QSize:
+        """As little as it may have."""
+        return self.minimumSizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for some lines."""
+        return QSize(1, FIELD_LINES * self.fontMetrics().lineSpacing() + 3 * SPACE_S)
+
+
 def _hairline() -> QFrame:
     line = QFrame()
     line.setProperty("role", "hairline")
@@ -122,12 +134,11 @@ class MainWindow(QWidget):
         self.message = _label(role="danger")
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.message.hide()
-        self.field = QPlainTextEdit()
+        self.field = _Field()
         self.field.setProperty("role", "field")
         self.field.setTabChangesFocus(True)
         self.field.setPlaceholderText(tr("Paste or type a text here, then choose an action."))
         self.field.setAccessibleName(tr("Text"))
-        self.field.setMinimumHeight(FIELD_LINES * self.field.fontMetrics().lineSpacing() + 3 * SPACE_S)
         self.field.textChanged.connect(self._refresh_buttons)
         self._links = QHBoxLayout()
         self._links.setSpacing(SPACE_S)

@@ -179,7 +179,8 @@ class ModelStep(QWidget):
         size = size_text(model.num_bytes or model.about_bytes)
         size = size if model.num_bytes else tr("about {size}", size=size)
         licence = tr("licence {licence}", licence=model.licence)
-        self.facts.setText("\n".join([f"{size} · {licence}", *([model.licence_note] if model.licence_note else [])]))
+        note = [tr(model.licence_note)] if model.licence_note else []
+        self.facts.setText("\n".join([f"{size} · {licence}", *note]))
         is_active = download is not None and download.state.is_active
         is_here = model.is_here or (download is not None and download.state is DownloadState.DONE)
         has_begun = download is not None and download.state in (DownloadState.PAUSED, DownloadState.FAILED)

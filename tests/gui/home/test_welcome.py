@@ -171,6 +171,19 @@ def test_a_size_that_only_the_hub_knows_is_told_roughly(first: FirstStart, monke
     assert step.get_button.text() == "Download (about 5.76 GB)"
 
 
+def test_what_a_licence_forbids_is_told_in_the_users_language(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=8 << 30))
+    first = FirstStart(tmp_path, "zh")
+    first.welcome.open()
+    step = first.window.model
+    step.box.setCurrentIndex(step.box.findData("qwen2.5-3b-instruct"))
+    step.box.activated.emit(step.box.currentIndex())
+    assert "非商业" in step.facts.text()
+    first.welcome.close()
+
+
 def test_the_recommended_model_is_fetched_and_used(first: FirstStart, qtbot: QtBot):
     first.welcome.begin()
     step = first.window.model
