@@ -220,8 +220,7 @@ class PartByPart(Plan):
         self._finished += _trimmed(answer) + ("" if self.is_done else self._break_behind(step.text))
 
     def shown(self, partial: Mapping[tuple[int, int], str]) -> str:
-        index = next((i for i, answer in enumerate(self._answers) if answer is None), -1)
-        return self._finished + _trimmed(partial.get((0, index), ""))
+        return self._finished + _trimmed(partial.get((0, self.answer_parts), ""))
 
     def _break_behind(self, text: str) -> str:
         end = text[len(text.rstrip()) :]

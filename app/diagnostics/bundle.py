@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-import shutil
 import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,10 +18,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from app.actions.registry import ActionRegistry
-from app.diagnostics.doctor import LIBRARIES, cpu_name
-from app.paths import assets_dir, data_dir, log_dir
+from app.diagnostics.doctor import LIBRARIES, cpu_name, disk_line, version_text
+from app.paths import assets_dir, log_dir
 from app.settings.settings import Setting, Settings, Value
-from app.version import installed_version
 from inference.byte_size import size_text
 from inference.errors import InferenceError
 from inference.request import EngineReading, Usage
@@ -122,14 +120,10 @@ def _readme(files: Sequence[DiagnosticFile]) -> str:
 
 
 def _program() -> Iterable[str]:
-    yield f"deskinfer {_version('deskinfer')}"
+    yield f"deskinfer {version_text('deskinfer')}"
     yield f"Python {platform.python_version()} ({platform.python_implementation()})"
     yield f"{platform.system()} {platform.release()}, {platform.machine()}"
-    yield from (f"{name} {_version(name)}" for name in LIBRARIES)
-
-
-def _version(distribution: str) -> str:
-    return installed_version(distribution) or "not installed"
+    yield from (f"{name} {version_text(name)}" for name in LIBRARIES)
 
 
 def _machine() -> Iterable[str]:
@@ -140,8 +134,7 @@ def _machine() -> Iterable[str]:
     yield f"{cpu_name()}, {psutil.cpu_count(logical=False)} cores, {os.cpu_count()} threads"
     memory = psutil.virtual_memory()
     yield f"memory {size_text(memory.total)}, {size_text(memory.available)} available"
-    folder = next((each for each in (data_dir(), *data_dir().parents) if each.exists()), Path("/"))
-    yield f"disk for models: {size_text(shutil.disk_usage(folder).free)} free"
+    yield disk_line()
     try:
         gpus = read_gpus()
     except GpuUnreadableError:

@@ -69,13 +69,14 @@ def _guarded(section: Callable[[], Lines]) -> list[str]:
 
 def program() -> Lines:
     """Versions, system, paths."""
-    yield f"deskinfer {_version('deskinfer')}, Python {platform.python_version()} ({sys.executable})"
+    yield f"deskinfer {version_text('deskinfer')}, Python {platform.python_version()} ({sys.executable})"
     yield f"{_system_name()}, {platform.machine()}"
     yield f"settings {config_dir()}, models {data_dir()}"
     yield f"cache {cache_dir()}, logs {log_dir()}"
 
 
-def _version(distribution: str) -> str:
+def version_text(distribution: str) -> str:
+    """The version of a Python distribution, or that there is none."""
     return installed_version(distribution) or "not installed"
 
 
@@ -163,8 +164,13 @@ def processor() -> Lines:
     yield f"{cpu_name()}, {cores} cores, {os.cpu_count()} threads"
     memory = psutil.virtual_memory()
     yield f"memory: {size_text(memory.total)}, {size_text(memory.available)} free"
+    yield disk_line()
+
+
+def disk_line() -> str:
+    """What is free where models are kept, or will be."""
     folder = next((p for p in (data_dir(), *data_dir().parents) if p.exists()), Path("/"))
-    yield f"disk for models: {size_text(shutil.disk_usage(folder).free)} free"
+    return f"disk for models: {size_text(shutil.disk_usage(folder).free)} free"
 
 
 def cpu_name() -> str:
@@ -283,7 +289,7 @@ def _cuda() -> Lines:
 
 def libraries() -> Lines:
     """Versions of what matters."""
-    yield ", ".join(f"{name} {_version(name)}" for name in LIBRARIES)
+    yield ", ".join(f"{name} {version_text(name)}" for name in LIBRARIES)
 
 
 SECTIONS: dict[str, Callable[[], Lines]] = {

@@ -84,10 +84,10 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
                 notes.flush()
 
         engine.listen(tell_failure)
-        engine.load(default_model())
+        served = default_model()
+        engine.load(served)
         shown = f"[{host}]" if ":" in host else host
-        name = Path(default_model()).name
-        notes.write(f"deskinfer: serving {name} at http://{shown}:{server.port}/v1; Ctrl+C ends it\n")
+        notes.write(f"deskinfer: serving {Path(served).name} at http://{shown}:{server.port}/v1; Ctrl+C ends it\n")
         notes.flush()
         server.run()
     finally:

@@ -253,11 +253,11 @@ class RemoteClient:
         try:
             await self._stream(answer, address, body)
         except RemoteError as error:
-            is_wish = request.grammar is not None and request.grammar.is_wish
-            if error.fault is not RemoteFault.REFUSED or not (is_wish and body.pop("response_format", None)):
+            formless = completion_body(request, model, with_wish=False)
+            if error.fault is not RemoteFault.REFUSED or formless == body:
                 raise
             # Perhaps it was the form. If it was the text, this is refused as well.
-            await self._stream(answer, address, body)
+            await self._stream(answer, address, formless)
             self._formless.add(address.url)
         if answer.finish_reason is None:
             raise remote_error.broken_off(address.host)

@@ -155,10 +155,15 @@ class Scheduler:
 
     def _may_admit(self) -> bool:
         """Whether one that waits may come in before one that runs has ended."""
-        if not self.waiting or len(self.running) < self._max_running:
-            return bool(self.waiting)
-        first, last = min(s.rank for s in self.waiting), max(s.rank for s in self.running)
-        return first[0] < last[0]
+        if not self.waiting:
+            return False
+        has_place = len(self.running) < self._max_running
+        return has_place or self._victim_for(min(self.waiting, key=lambda s: s.rank)) is not None
+
+    def _victim_for(self, candidate: Sequence) -> Sequence | None:
+        """Who gives way where there is no room for the candidate; within one priority nobody does for a newcomer."""
+        last = max(self.running, key=lambda s: s.rank, default=candidate)
+        return last if last.rank[0] > candidate.rank[0] else None
 
     def _admit(self) -> None:
         while self.waiting:
@@ -175,9 +180,8 @@ class Scheduler:
         while True:
             if len(self.running) < self._max_running and self._open(candidate):
                 return True
-            victim = max(self.running, key=lambda s: s.rank, default=candidate)
-            # Within one priority nobody is sent away for a newcomer.
-            if victim.rank[0] <= candidate.rank[0]:
+            victim = self._victim_for(candidate)
+            if victim is None:
                 return False
             self._preempt(victim)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QLabel, QLayout, QListWidgetItem, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from app.conversation import title_of as first_words
@@ -88,11 +88,7 @@ class AnswerList(QWidget):
     def select(self, result_id: int | None) -> None:
         """Marks the answer that is shown."""
         self.shown = result_id
-        for row in range(self.titles.count()):
-            if self.titles.item(row).data(ID_ROLE) == result_id:
-                self.titles.setCurrentRow(row)
-                return
-        self.titles.setCurrentIndex(QModelIndex())
+        self.titles.mark(result_id)
 
     def _item(self, result: ActionResult) -> QListWidgetItem:
         source, title, when = first_words(result.source_text), self._title_of(result.action_id), _when(result.created_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -156,11 +156,7 @@ class ConversationList(QWidget):
         """Marks the conversation, or the answer, that is shown."""
         self._shown = conversation_id
         self.answers.select(result_id)
-        for row in range(self.titles.count()):
-            if self.titles.item(row).data(ID_ROLE) == conversation_id:
-                self.titles.setCurrentRow(row)
-                return
-        self.titles.setCurrentIndex(QModelIndex())
+        self.titles.mark(conversation_id)
 
     # --- what the user does ---------------------------------------------------------------------------------------
 

@@ -48,6 +48,14 @@ class TitleList(QListWidget):
             first = self.model().index(0, 0)
             self.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.NoUpdate)
 
+    def mark(self, row_id: int | None) -> None:
+        """Makes the row with this id the current one; none where there is no such row."""
+        for row in range(self.count()):
+            if self.item(row).data(ID_ROLE) == row_id:
+                self.setCurrentRow(row)
+                return
+        self.setCurrentIndex(QModelIndex())
+
     def fit(self) -> None:
         """Takes no more room than its rows do, so that what stands below it moves up."""
         self.setMaximumHeight(self._height_of(_MOST_MEASURED))

@@ -440,13 +440,14 @@ def test_a_plan_does_not_apply(client: RemoteClient) -> None:
     assert error.fault is RemoteFault.LOCAL_ONLY
 
 
-def test_unload_cancels(client: RemoteClient, script: Script) -> None:
-    def handler(exchange: Exchange) -> None:
-        exchange.begin()
-        exchange.write(event(chunk("one")))
-        exchange.wait_until_gone()
+def one_word_and_no_end(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.write(event(chunk("one")))
+    exchange.wait_until_gone()
 
-    script.complete = handler
+
+def test_unload_cancels(client: RemoteClient, script: Script) -> None:
+    script.complete = one_word_and_no_end
     events = ask(client)
     events.wait_for(TokenEvent)
     client.unload()
@@ -455,12 +456,7 @@ def test_unload_cancels(client: RemoteClient, script: Script) -> None:
 
 
 def test_close_ends_all_and_later_calls_fail(client: RemoteClient, script: Script) -> None:
-    def handler(exchange: Exchange) -> None:
-        exchange.begin()
-        exchange.write(event(chunk("one")))
-        exchange.wait_until_gone()
-
-    script.complete = handler
+    script.complete = one_word_and_no_end
     events = ask(client)
     events.wait_for(TokenEvent)
     client.close()
