@@ -435,5 +435,33 @@
         <source>The user guide shows in pictures how everything works.</source>
         <translation>用户指南图文并茂地介绍全部功能。</translation>
     </message>
+    <message>
+        <source>Find</source>
+        <translation>查找</translation>
+    </message>
+    <message>
+        <source>Find in the user guide</source>
+        <translation>在用户指南中查找</translation>
+    </message>
+    <message>
+        <source>Find in the user guide ({keys})</source>
+        <translation>在用户指南中查找（{keys}）</translation>
+    </message>
+    <message>
+        <source>Previous place</source>
+        <translation>上一处</translation>
+    </message>
+    <message>
+        <source>Next place</source>
+        <translation>下一处</translation>
+    </message>
+    <message>
+        <source>{number} of {count}</source>
+        <translation>第 {number} 处，共 {count} 处</translation>
+    </message>
+    <message>
+        <source>not found</source>
+        <translation>未找到</translation>
+    </message>
 </context>
 </TS>

@@ -41,6 +41,7 @@ from app.qt.chat.welcome import Welcome
 from app.qt.clipboard import QtClipboard
 from app.qt.look.elided_label import ElidedLabel
 from app.qt.look.icon_button import IconButton
+from app.qt.look.placement import first_size
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled
 from app.qt.remote.badge import RemoteBadge
 from app.text.markdown import parse
@@ -88,7 +89,7 @@ class ChatWindow(QWidget):
         self._connect()
         self._add_shortcuts()
         self.setStyleSheet(chat_style_sheet(colors_of(QGuiApplication.palette())))
-        self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize() - QSize(2 * SPACE_L, 4 * SPACE_L)))
+        self.resize(first_size(FIRST_SIZE, self.screen().availableSize()))
         parse("https://example.org")  # its patterns are compiled now, and not while the first answer streams
         self._show_state()
 

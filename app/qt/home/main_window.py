@@ -27,6 +27,7 @@ from app.actions.commands import Command
 from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.look.flow_layout import FlowLayout
 from app.qt.look.icons import app_icon, svg_icon, tray_icon
+from app.qt.look.placement import first_size
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, set_styled, style_sheet
 from app.qt.memory.feed import MemoryFeed
 from app.qt.memory.meter import VramMeter
@@ -109,7 +110,7 @@ class MainWindow(QWidget):
         self.meter = VramMeter(feed, translator, compact=True)
         self._build()
         self.setMinimumSize(MINIMUM_SIZE)
-        self.resize(DEFAULT_SIZE.boundedTo(self.screen().availableSize() - QSize(2 * SPACE_L, 4 * SPACE_L)))
+        self.resize(first_size(DEFAULT_SIZE, self.screen().availableSize()))
         self._apply_theme()
         self.set_status(Status())
 

@@ -30,6 +30,7 @@ from app.models.download import Download, DownloadState
 from app.qt.error_text import error_notice
 from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.look.icons import app_icon
+from app.qt.look.placement import first_size
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, set_styled, style_sheet
 from app.qt.models.text import download_line
 from app.qt.settings.row import SettingRow, text_label
@@ -328,7 +329,7 @@ class Welcome(QWidget):
             button.setAutoDefault(True)  # Enter presses it, outside of dialogs too
         self._color()
         self.setMinimumSize(MINIMUM_SIZE)
-        self.resize(DEFAULT_SIZE.boundedTo(self.screen().availableGeometry().size()))
+        self.resize(first_size(DEFAULT_SIZE, self.screen().availableSize()))
         QShortcut(QKeySequence(Qt.Key.Key_Escape), self).activated.connect(self.close)
         self.show_step(0)
 

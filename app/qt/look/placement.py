@@ -1,4 +1,4 @@
-"""Where a popup goes and how it grows: beside the cursor, inside the work area of the cursor's monitor.
+"""How large windows open, where a popup goes and how it grows: inside the work area, beside the cursor.
 
 Pure functions on rectangles.
 """
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPoint, QRect, QSize
 
 GAP_PX = 14
+# What the desktop draws around a window, and a bit of the desktop beside it.
+FRAME_SIZE = QSize(32, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,11 @@ class Placement:
     rect: QRect
     limit: QRect
     is_above: bool
+
+
+def first_size(wanted: QSize, work_area: QSize) -> QSize:
+    """The size that a window opens with: as it likes, but whole on the screen with its title bar."""
+    return wanted.boundedTo(work_area - FRAME_SIZE)
 
 
 def work_area_at(point: QPoint, areas: Sequence[QRect]) -> QRect:

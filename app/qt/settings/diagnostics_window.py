@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.diagnostics.bundle import DiagnosticFile, bundle_name, save_bundle
 from app.qt.look.icons import app_icon
+from app.qt.look.placement import first_size
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, style_sheet
 from app.qt.settings.row import text_label
 from app.translation import Translator
@@ -51,7 +52,7 @@ class DiagnosticsWindow(QWidget):
         self._build()
         self.setStyleSheet(style_sheet(colors_of(QGuiApplication.palette())))
         self.setMinimumSize(MINIMUM_SIZE)
-        self.resize(DEFAULT_SIZE.boundedTo(self.screen().availableGeometry().size()))
+        self.resize(first_size(DEFAULT_SIZE, self.screen().availableSize()))
         self._collected.connect(self._show_files)
         self._collect = collect
         threading.Thread(target=self._work, name="diagnostics", daemon=True).start()

@@ -15,13 +15,15 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextLength,
 )
-from PySide6.QtWidgets import QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from app.qt.look.icons import app_icon
-from app.qt.look.theme import SPACE_L, colors_of, scaled, style_sheet
+from app.qt.look.placement import first_size
+from app.qt.look.theme import SPACE_L, SPACE_S, colors_of, scaled, style_sheet
+from app.qt.settings.find_bar import FindBar
 from app.translation import Translator
 
-DEFAULT_SIZE = QSize(860, 760)
+DEFAULT_SIZE = QSize(860, 720)
 MINIMUM_SIZE = QSize(420, 330)
 TEXT_SCALE = 1.05
 LINE_HEIGHT_PERCENT = 125.0
@@ -53,16 +55,23 @@ class GuideWindow(QWidget):
         self.text.anchorClicked.connect(self.follow)
         self.back_button = QPushButton(tr("Go back"))
         self.back_button.clicked.connect(self.go_back)
+        head = QHBoxLayout()
+        head.setContentsMargins(SPACE_L, SPACE_S, SPACE_L, SPACE_S)
+        head.addWidget(self.back_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.back_button, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addLayout(head)
         layout.addWidget(self.text, 1)
-        QShortcut(QKeySequence(Qt.Key.Key_Escape), self).activated.connect(self.close)
+        self.find_bar = FindBar(self.text, translator)
+        head.addWidget(self.find_bar, 1)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self).activated.connect(self.find_bar.begin)
+        QShortcut(QKeySequence(Qt.Key.Key_Escape), self).activated.connect(self._on_escape)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self).activated.connect(self.go_back)
         self.setMinimumSize(MINIMUM_SIZE)
-        self.resize(DEFAULT_SIZE.boundedTo(self.screen().availableGeometry().size()))
+        self.resize(first_size(DEFAULT_SIZE, self.screen().availableSize()))
         self._color()
+        self.text.setFocus()
 
     def follow(self, link: QUrl) -> None:
         """Opens what a link leads to: a section, a file beside this one, or a page on the web."""
@@ -93,6 +102,14 @@ class GuideWindow(QWidget):
         self._lay_out()
         self.text.verticalScrollBar().setValue(place)
         self.back_button.setVisible(bool(self._earlier))
+        self.find_bar.refresh()
+
+    def _on_escape(self) -> None:
+        """What was looked for goes first."""
+        if self.find_bar.end():
+            self.text.setFocus()
+        else:
+            self.close()
 
     def _lay_out(self) -> None:
         """Pictures keep to the width of the window, lines have room between them, links have our colour."""

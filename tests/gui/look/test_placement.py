@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, QRect, QSize
 
-from app.qt.look.placement import GAP_PX, Placement, place_popup, with_height, work_area_at
+from app.qt.look.placement import GAP_PX, Placement, first_size, place_popup, with_height, work_area_at
 
 pytestmark = pytest.mark.gui
 
@@ -106,3 +106,15 @@ def test_it_is_always_inside_the_nearest_area_however_it_grows(areas, cursor, si
         assert (rect.left(), rect.width()) == (place.rect.left(), place.rect.width())
     if place.limit != area:
         assert not rect.contains(cursor)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "screen", "expected"),
+    [
+        (QSize(860, 720), QSize(1366, 768), QSize(860, 704)),
+        (QSize(860, 720), QSize(1920, 1080), QSize(860, 720)),
+        (QSize(980, 700), QSize(911, 512), QSize(879, 448)),
+    ],
+)
+def test_a_window_opens_whole_on_the_screen_with_its_title_bar(wanted: QSize, screen: QSize, expected: QSize):
+    assert first_size(wanted, screen) == expected

@@ -1,4 +1,4 @@
-"""The user guide in its window: its pictures, its sections, other pages and the way back."""
+"""The user guide in its window: its size, its pictures, its sections, other pages and the way back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QImage
 from pytestqt.qtbot import QtBot
 
+from app.qt.look.placement import FRAME_SIZE
 from app.qt.settings.guide_window import GuideWindow
 from app.translation import Translator
 from tests.gui.test_accessibility import nameless
@@ -81,6 +82,10 @@ def test_the_web_is_the_browsers(window: GuideWindow, monkeypatch: pytest.Monkey
     window.follow(QUrl("https://example.org"))
     assert opened == ["https://example.org"]
     assert window.page.name == "guide.md"
+
+
+def test_it_opens_whole_on_a_small_screen_with_its_title_bar(window: GuideWindow):
+    assert window.height() <= window.screen().availableSize().height() - FRAME_SIZE.height()
 
 
 def test_it_is_named_and_escape_closes_it(window: GuideWindow, qtbot: QtBot):
