@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from inference.request import GenerationRequest, Grammar, Tool, ToolCall, new_request_id
@@ -25,15 +26,25 @@ _MOST_HEAD_CHARS = 200
 _MAY_BE_HEAD = re.compile(r"\s*(`{0,2}|```(j|js|jso)?|```(json)?\s*(\{.*)?|\{.*)", re.DOTALL)
 _ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """White space as models write it; free one would let a small model write line breaks for ever."""
-_WITH_FORM = "start: calls | form"
 
 
-def call_grammar(tools: Sequence[Tool]) -> Grammar:
+@dataclass(frozen=True, slots=True)
+class CallGrammar(Grammar):
+    """Holds the calls of tools in an answer.
+
+    Attributes:
+        has_form: the answer may be JSON of another kind in place of calls.
+    """
+
+    has_form: bool = False
+
+
+def call_grammar(tools: Sequence[Tool]) -> CallGrammar:
     """An answer that calls one of the tools, in either form."""
     return _lark("start: tagged | bare", f'begin: "{_BEGIN}"', *_tagged(tools), *_bare(tools), *_arguments(tools))
 
 
-def text_or_call_grammar(tools: Sequence[Tool], may_repeat: bool) -> Grammar:
+def text_or_call_grammar(tools: Sequence[Tool], may_repeat: bool) -> CallGrammar:
     """An answer that is any text, in which each call of a tool has arguments that follow the tool's schema.
 
     The mark begins a call wherever it stands. A call without marks is one where the answer, or what follows a call,
@@ -57,10 +68,10 @@ def text_or_call_grammar(tools: Sequence[Tool], may_repeat: bool) -> Grammar:
     )
 
 
-def form_or_call_grammar(tools: Sequence[Tool], schema: str, may_repeat: bool) -> Grammar:
+def form_or_call_grammar(tools: Sequence[Tool], schema: str, may_repeat: bool) -> CallGrammar:
     """An answer that is calls of tools, or JSON that follows a schema."""
     return _lark(
-        _WITH_FORM,
+        "start: calls | form",
         f"calls: {'tagged (NEXT tagged)*' if may_repeat else 'tagged'} | bare",
         'NEXT: "\\n"',
         f"form: %json {_one_line(schema)}",
@@ -68,11 +79,12 @@ def form_or_call_grammar(tools: Sequence[Tool], schema: str, may_repeat: bool) -
         *_tagged(tools),
         *_bare(tools),
         *_arguments(tools),
+        has_form=True,
     )
 
 
-def _lark(*rules: str) -> Grammar:
-    return Grammar("lark", "\n".join(rules))
+def _lark(*rules: str, has_form: bool = False) -> CallGrammar:
+    return CallGrammar("lark", "\n".join(rules), has_form=has_form)
 
 
 def _any(rule: str, tools: Sequence[Tool]) -> str:
@@ -112,10 +124,8 @@ def _head(names: Iterable[str]) -> str:
 
 def call_finder(request: GenerationRequest) -> ToolCallFinder:
     """What finds the calls in a request's answer; where a grammar holds them, only what it has held is one."""
-    grammar = request.grammar
-    return ToolCallFinder(
-        request.tools, grammar is not None, grammar is not None and grammar.text.startswith(_WITH_FORM)
-    )
+    held = request.grammar if isinstance(request.grammar, CallGrammar) else None
+    return ToolCallFinder(request.tools, held is not None, held is not None and held.has_form)
 
 
 class ToolCallFinder:
