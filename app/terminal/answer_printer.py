@@ -10,9 +10,11 @@ from functools import partial
 from typing import TextIO
 
 from app.actions.action import Action
+from app.actions.answer_review import Subject, review
 from app.actions.text_task import Coverage, PartEvent, TaskEvent, TextTask
 from app.engine_client import EngineClient
 from app.language import script_of
+from app.text.loss_text import grouped, quote
 from app.todos.todo import Todo, TodoForm, TodoStream, to_ics, to_json, to_markdown
 from inference.errors import EngineStoppedError, InferenceError
 from inference.request import (
@@ -30,6 +32,8 @@ Events = Generator[TaskEvent | ModelEvent, None, None]
 Show = Callable[[str], str]
 
 _CANCEL_WAIT_S = 3.0
+# What more an answer lost is counted.
+_MOST_LOSSES = 16
 # Short, so that Ctrl+C is seen on systems whose queues cannot be interrupted.
 _POLL_S = 0.1
 _Listener = Callable[[TaskEvent], None]
@@ -110,10 +114,15 @@ def _cancel(cancel: Callable[[], None], events: queue.SimpleQueue[TaskEvent | Mo
 
 
 class AnswerPrinter:
-    """Prints answers as they come. One thread, the caller's."""
+    """Prints answers as they come. One thread, the caller's.
+
+    Attributes:
+        answer: what the model has written for the last one.
+    """
 
     def __init__(self, out: TextIO, notes: TextIO) -> None:
         """Takes streams for the text and for all else; progress is shown where `notes` is a terminal."""
+        self.answer = ""
         self._out = out
         self._notes = notes
         self._shows_progress = notes.isatty()
@@ -130,11 +139,12 @@ class AnswerPrinter:
             BrokenPipeError: nobody reads `out` any more.
             KeyboardInterrupt: Ctrl+C.
         """
-        ends_line = True
+        ends_line, self.answer = True, ""
         with contextlib.closing(events):
             try:
                 for event in events:
                     if isinstance(event, TokenEvent):
+                        self.answer += event.text
                         text = event.text if show is None else show(event.text)
                         if text:
                             self._clear_progress()
@@ -172,6 +182,24 @@ class AnswerPrinter:
         if coverage.cut_parts:
             numbers = ", ".join(map(str, coverage.cut_parts))
             self._notes.write(f"deskinfer: these parts ended at the length limit (--max-new-tokens): {numbers}.\n")
+        self._notes.flush()
+
+    def print_review(self, subject: Subject, done: DoneEvent) -> None:
+        """What of the last answer is to be checked, as the popup's bar has it; of one that was cut off nothing."""
+        if done.finish_reason != "stop" or not self.answer.strip():
+            return
+        found = review(subject, self.answer)
+        groups = grouped(found.losses)
+        if groups:
+            self._notes.write("deskinfer: please check:\n")
+        for group in groups[:_MOST_LOSSES]:
+            count = len(group.losses)
+            self._notes.write(f"  {group.text}{f' ({count}×)' if count > 1 else ''}\n")
+        if len(groups) > _MOST_LOSSES:
+            self._notes.write(f"  {len(groups) - _MOST_LOSSES} more\n")
+        if not found.payload.is_whole:
+            words = quote(f"{found.payload.before} {found.payload.after}")
+            self._notes.write(f"deskinfer: the model says this about its text, it is no part of it: {words}\n")
         self._notes.flush()
 
     def _write(self, text: str) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, get_args
 
 from app.actions.action import Action
+from app.actions.answer_review import Subject
 from app.actions.registry import ActionRegistry
 from app.actions.text_task import TextEngine, TextTask
 from app.engine_client import EngineClient
@@ -172,7 +173,9 @@ def answer(request: GenerationRequest, model: str, stats: bool, opened: OpenEngi
 
 
 def answer_action(chosen: ActionOnText, model: str, stats: bool, opened: OpenEngine | None = None) -> None:
-    """The same for an action, on a text of any length; what a long text's answer covers is told at the end.
+    """The same for an action, on a text of any length.
+
+    What is to be checked, and what of a long text the answer covers, is told at the end.
 
     Raises:
         InferenceError: see AnswerPrinter.print_answer.
@@ -196,6 +199,8 @@ def answer_action(chosen: ActionOnText, model: str, stats: bool, opened: OpenEng
         sys.stdout.flush()
         if not show.todos:
             sys.stderr.write("deskinfer: no to-dos were found.\n")
+    else:
+        printer.print_review(Subject.of(chosen.action, chosen.text, chosen.languages), done)
     _print_end(printer, done, stats)
     if task.coverage is not None:
         printer.print_coverage(task.coverage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TextIO
 
+from app.actions.answer_review import Subject
 from app.actions.registry import ActionRegistry
 from app.engine_client import EngineClient
 from app.language import LANGUAGES, Languages
@@ -34,6 +35,9 @@ def run_demo(client: EngineClient, out: TextIO, notes: TextIO) -> None:
                 out.write(f"\n== {action.title(language)} ==\n")
                 out.flush()
                 events = engine_events(client, action.request(text, languages, language))
-                done = printer.print_answer(events, shown_as(action, text))
+                show = shown_as(action, text)
+                done = printer.print_answer(events, show)
+                if show is None:
+                    printer.print_review(Subject.of(action, text, languages), done)
                 printer.print_usage(done.usage)
         out.write("\n" + "-" * 72 + "\n\n")

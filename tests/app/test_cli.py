@@ -155,6 +155,7 @@ def test_run_without_a_display_shows_the_actions(monkeypatch: pytest.MonkeyPatch
         assert f"== {title} ==" in result.stdout
     assert result.stdout.count("An answer.") == 6, "of seven actions; to-dos are data, and this is none"
     assert "no display" in result.stderr
+    assert "deskinfer: please check:\n" in result.stderr, "an answer that has none of a sample's numbers"
 
 
 def test_models_list_names_every_model_and_its_license() -> None:

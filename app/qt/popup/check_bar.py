@@ -11,12 +11,11 @@ from PySide6.QtWidgets import QApplication, QFrame, QLabel, QSizePolicy, QToolBu
 from app.qt.look.flow_layout import FlowLayout
 from app.qt.look.theme import SPACE_S, SPACE_XS
 from app.text.checks import Loss
+from app.text.loss_text import LossGroup, grouped, left_out_text, loss_text
 from app.translation import Translator
 
 # With more entries than this, the rest waits behind one that says how many.
 FIRST_ENTRIES, MOST_ENTRIES = 4, 16
-# A longer quotation is cut in its middle.
-QUOTE_CHARS = 40
 
 
 class CheckBar(QFrame):
@@ -60,15 +59,6 @@ class CheckBar(QFrame):
         self._fill(FIRST_ENTRIES)
         self.setVisible(bool(self._losses or self._left_out))
 
-    def describe(self, loss: Loss) -> str:
-        """A loss in a few words."""
-        tr, before, after = self._tr, _short(loss.text), _short(loss.near)
-        if loss.kind == "line_breaks":
-            return tr("Line breaks: {before} → {after}", before=before, after=after)
-        if not loss.text:
-            return tr("Not in your text: {text}", text=after)
-        return f"{before} → {after}" if after else tr("Missing: {text}", text=before)
-
     def _fill(self, limit: int) -> None:
         while (item := self._layout.takeAt(0)) is not None:
             widget = item.widget()
@@ -80,32 +70,31 @@ class CheckBar(QFrame):
             label = QLabel(tr("Please check:"))
             label.setProperty("role", "muted")
             self._layout.addWidget(label)
-        groups: dict[str, list[Loss]] = {}
-        for loss in self._losses:
-            groups.setdefault(self.describe(loss), []).append(loss)
-        shown = list(groups) if len(groups) <= limit + 1 else list(groups)[:limit]
-        for text in shown:
-            self._layout.addWidget(self._loss_entry(text, groups[text]))
+        groups = grouped(self._losses)
+        shown = groups if len(groups) <= limit + 1 else groups[:limit]
+        for group in shown:
+            self._layout.addWidget(self._loss_entry(group))
         if len(shown) < len(groups):
             more = self._entry(tr("{count} more", count=len(groups) - len(shown)))
             more.setEnabled(limit < MOST_ENTRIES)
             more.clicked.connect(self._show_more)
             self._layout.addWidget(more)
         if self._left_out:
-            entry = self._entry(tr("Left out: {text}", text=_short(self._left_out.replace("\n", " "))))
+            entry = self._entry(tr(left_out_text(self._left_out)))
             entry.setToolTip(tr("Show all that the model wrote"))
             entry.clicked.connect(self.show_all_requested)
             self._layout.addWidget(entry)
         self._make_even()
         self.setAccessibleName(tr("Please check:"))
-        self.setAccessibleDescription("; ".join(map(self.describe, self._losses)))
+        self.setAccessibleDescription("; ".join(tr(loss_text(loss)) for loss in self._losses))
         self.updateGeometry()
 
-    def _loss_entry(self, text: str, losses: Sequence[Loss]) -> QToolButton:
+    def _loss_entry(self, group: LossGroup) -> QToolButton:
         """One entry for all losses that read the same; each click leads to the next of them."""
-        entry = self._entry(text if len(losses) == 1 else f"{text} ({len(losses)}×)")
+        text, count = self._tr(group.text), len(group.losses)
+        entry = self._entry(text if count == 1 else f"{text} ({count}×)")
         entry.setToolTip(self._tr("Show the place"))
-        places = cycle(losses)
+        places = cycle(group.losses)
         entry.clicked.connect(lambda: self.loss_chosen.emit(next(places)))
         return entry
 
@@ -134,9 +123,3 @@ class CheckBar(QFrame):
         entry.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         entry.setCursor(Qt.CursorShape.PointingHandCursor)
         return entry
-
-
-def _short(text: str) -> str:
-    text = text.strip()
-    half = QUOTE_CHARS // 2
-    return text if len(text) <= QUOTE_CHARS else f"{text[:half]}…{text[-half:]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Literal
 
 import pyperclip
 import pytest
@@ -214,7 +215,7 @@ def test_an_answer_of_nothing_is_said(
     assert "said nothing" in err
 
 
-LONG = "".join(f"Paragraph {number} has exactly ten words in all of it.\n\n" for number in range(200))
+LONG = "This paragraph has as many words as each other paragraph.\n\n" * 200
 """2,000 tokens of the scripted engine, which counts words."""
 
 
@@ -234,6 +235,53 @@ def test_an_action_that_is_cut_says_at_which_limit(own: OwnEngine, capsys: pytes
     own._answers = [ScriptedAnswer("Half", finish_reason="length")]
     answer_action(find_action("The meeting is on Monday.", "summarize", "", {"max_new_tokens": 3}), "", stats=False)
     assert "cut after 3 tokens" in capsys.readouterr().err
+
+
+LETTER = "Dear Ms Lopez,\n\nwe meet at 14:30 in room 217. Bring 2,450 euros, and call at 14:30.\n"
+
+
+def test_what_an_action_changed_or_lost_is_named_beside_the_answer(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    letter = "Dear Ms Lopez,\n\nWe meet at 13:30 in room 217. Bring cash, and call at 13:30."
+    said = f"Sure, here is the rewritten text:\n\n{letter}"
+    own._answers = [ScriptedAnswer(said[:40], said[40:])]
+    answer_action(find_action(LETTER, "rewrite", "", {}), "", stats=False)
+    out, err = capsys.readouterr()
+    assert out == said + "\n"
+    assert err == (
+        "deskinfer: please check:\n  14:30 → 13:30 (2×)\n  Missing: 2,450\n"
+        "deskinfer: the model says this about its text, it is no part of it: Sure, here is the rewritten text:\n"
+    )
+
+
+def test_many_losses_are_counted(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    answer_action(find_action(", ".join(map(str, range(100, 130))), "rewrite", "", {}), "", stats=False)
+    lines = capsys.readouterr().err.splitlines()
+    assert (len(lines), lines[1], lines[-1]) == (18, "  Missing: 100", "  14 more")
+
+
+@pytest.mark.parametrize("reason", ["length", "cancelled"])
+def test_an_answer_that_was_cut_off_is_not_checked(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str], reason: Literal["length", "cancelled"]
+) -> None:
+    own._answers = [ScriptedAnswer("Dear", finish_reason=reason)]
+    answer_action(find_action(LETTER, "rewrite", "", {}), "", stats=False)
+    assert "check" not in capsys.readouterr().err
+
+
+def test_a_sound_answer_gets_no_note(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer(LETTER.strip())]
+    answer_action(find_action(LETTER, "proofread", "", {}), "", stats=False)
+    assert capsys.readouterr() == (LETTER, "")
+
+
+def test_an_answer_to_a_question_has_no_source_to_be_checked_against(
+    own: OwnEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own._answers = [ScriptedAnswer("Sure, here is the text:\n\n42")]
+    answer(build_request("What is 6 times 7?", "", {}), "", stats=False)
+    assert capsys.readouterr().err == ""
 
 
 def long_answers(own: OwnEngine, *answers: ScriptedAnswer) -> None:
