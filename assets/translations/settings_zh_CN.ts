@@ -328,10 +328,6 @@
         <translation>文字和回答保存在本机；可在“设置 › 隐私”中关闭。</translation>
     </message>
     <message>
-        <source>Your system speaks {language}.</source>
-        <translation>您的系统语言是{language}。</translation>
-    </message>
-    <message>
         <source>The answers come from a model that is downloaded once. The first of the list suits this machine's memory.</source>
         <translation>回答由一个只需下载一次的模型生成。列表中的第一个适合本机的内存。</translation>
     </message>
@@ -462,6 +458,26 @@
     <message>
         <source>not found</source>
         <translation>未找到</translation>
+    </message>
+    <message>
+        <source>as the system</source>
+        <translation>跟随系统</translation>
+    </message>
+    <message>
+        <source>never</source>
+        <translation>从不</translation>
+    </message>
+    <message>
+        <source>all cores</source>
+        <translation>全部核心</translation>
+    </message>
+    <message>
+        <source>as the server says</source>
+        <translation>由服务器决定</translation>
+    </message>
+    <message>
+        <source>{choice} ({found})</source>
+        <translation>{choice}（{found}）</translation>
     </message>
 </context>
 </TS>

@@ -68,12 +68,7 @@ class LanguageStep(QWidget):
         rows: of the language settings.
     """
 
-    def __init__(self, translator: Translator, rows: Sequence[SettingRow], found: str) -> None:
-        """Shows the rows.
-
-        Args:
-            found: the language that the system speaks, in the user's language.
-        """
+    def __init__(self, translator: Translator, rows: Sequence[SettingRow]) -> None:
         super().__init__()
         tr = translator.tr
         self.rows = rows
@@ -91,7 +86,6 @@ class LanguageStep(QWidget):
         kept = tr("Texts and answers are kept on this computer; Settings › Privacy switches that off.")
         layout.addWidget(text_label(kept, "muted"))
         layout.addSpacing(SPACE_M)
-        layout.addWidget(text_label(tr("Your system speaks {language}.", language=found), "muted"))
         for row in rows:
             layout.addWidget(row)
         layout.addStretch()
@@ -299,7 +293,7 @@ class Welcome(QWidget):
 
     finished = Signal()
 
-    def __init__(self, translator: Translator, rows: Sequence[SettingRow], found: str, sample: str) -> None:
+    def __init__(self, translator: Translator, rows: Sequence[SettingRow], sample: str) -> None:
         super().__init__(None, Qt.WindowType.Window)
         tr = self._tr = translator.tr
         self.setObjectName("page")
@@ -307,7 +301,7 @@ class Welcome(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
         self.setWindowTitle("DeskInfer")
         self.setWindowIcon(app_icon())
-        self.languages, self.model = LanguageStep(translator, rows, found), ModelStep(translator)
+        self.languages, self.model = LanguageStep(translator, rows), ModelStep(translator)
         self.hotkeys = HotkeyStep(translator, sample)
         self._headings = (tr("Welcome"), tr("A model"), tr("Hotkeys"))
         self.heading, self.place = text_label(), text_label(role="muted")

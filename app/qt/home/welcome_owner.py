@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import psutil
 from PySide6.QtCore import QObject, Signal
 
-from app.language import Languages
 from app.models.download import Download, DownloadState, ModelDownloads
 from app.paths import assets_dir, welcomed_file
 from app.qt.hotkeys.binding import HotkeyStatus
@@ -18,7 +17,6 @@ from app.qt.settings.controls import ask_for_file
 from app.qt.settings.owner import HOTKEY_PAGE, SettingsOwner
 from app.qt.settings.row import SettingRow
 from app.settings.settings import SettingError, SettingsFileError, Value
-from app.translation import system_locale
 from inference.errors import InferenceError
 
 if TYPE_CHECKING:
@@ -89,9 +87,7 @@ class WelcomeOwner(QObject):
             row.show_value(self._settings.get(row.key))
             row.edited.connect(partial(self._change, row))
         sample = (assets_dir("samples") / _SAMPLES[tr.language]).read_text(encoding="utf-8").strip()
-        system = Languages.resolve("auto", "en", system_locale()).first
-        found = tr.pick({"en": system.english, "zh": system.chinese})
-        window = self.window = Welcome(tr, rows, found, sample)
+        window = self.window = Welcome(tr, rows, sample)
         window.model.set_models(self._offered())
         window.model.chosen.connect(self._on_chosen)
         window.model.download_requested.connect(self._downloads.start)

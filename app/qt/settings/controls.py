@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, SignalInstance
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
@@ -23,16 +23,10 @@ from PySide6.QtWidgets import (
 
 from app.qt.hotkeys.edit import HotkeyEdit
 from app.qt.look.theme import SPACE_S, SPACE_XS, colors_of
+from app.qt.settings.values import choice_text, unit_text, zero_text
 from app.settings.settings import Setting, Value
-from app.translation import Translator, UserText
+from app.translation import Translator
 
-_UNITS = {
-    "tokens": UserText("tokens"),
-    "pt": UserText("pt"),
-    "minutes": UserText("minutes"),
-    "days": UserText("days"),
-    "characters": UserText("characters"),
-}
 _WIDEST_INTEGER = 2**31 - 1
 
 
@@ -47,24 +41,6 @@ class ModelChoice:
 
     name: str
     label: str
-
-
-def unit_text(setting: Setting, translator: Translator) -> str:
-    """The unit of a setting in the user's language, "" where it has none."""
-    return translator.tr(_UNITS[setting.unit]) if setting.unit in _UNITS else setting.unit
-
-
-def value_text(setting: Setting, value: Value, translator: Translator) -> str:
-    """A value as the dialog writes it."""
-    tr = translator.tr
-    if isinstance(value, bool):
-        return tr("on") if value else tr("off")
-    if setting.choices:
-        return translator.pick(setting.choices.get(str(value), {"en": str(value)}))
-    if value == "":
-        return tr("none") if setting.kind in ("hotkey", "programs") else tr("empty")
-    unit = unit_text(setting, translator)
-    return f"{value} {unit}" if unit else str(value)
 
 
 class Control(Protocol):
@@ -157,8 +133,8 @@ class ChoiceControl(_Combo):
 
     def __init__(self, setting: Setting, translator: Translator) -> None:
         super().__init__()
-        for value, labels in setting.choices.items():
-            self.addItem(translator.pick(labels), value)
+        for value in setting.choices:
+            self.addItem(choice_text(setting, value, translator), value)
         self.activated.connect(lambda index: self.edited.emit(self.itemData(index)))
 
     def show_value(self, value: Value) -> None:
@@ -171,13 +147,17 @@ class ChoiceControl(_Combo):
 
 
 class _Integer(QSpinBox):
-    """Takes any number, so that one beyond the limits can be named instead of silently changed; steps keep to them."""
+    """Takes any number, so that one beyond the limits can be named instead of silently changed; steps keep to them.
 
-    def __init__(self, setting: Setting) -> None:
+    A 0 that is no number is shown in words, which are typed over as a whole.
+    """
+
+    def __init__(self, setting: Setting, zero: str) -> None:
         super().__init__()
         self._setting = setting
         self.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
-        self.setRange(-_WIDEST_INTEGER, _WIDEST_INTEGER)
+        self.setRange(0 if zero else -_WIDEST_INTEGER, _WIDEST_INTEGER)
+        self.setSpecialValueText(zero)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setKeyboardTracking(False)
         self.setCorrectionMode(QAbstractSpinBox.CorrectionMode.CorrectToPreviousValue)
@@ -191,6 +171,12 @@ class _Integer(QSpinBox):
         value = value if low is None else max(value, int(low))
         self.setValue(value if high is None else min(value, int(high)))
         self.selectAll()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Words are no part of a number."""
+        if event.text() and self.text() == self.specialValueText():
+            self.lineEdit().selectAll()
+        super().keyPressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Leaves the wheel to the page, unless the user works with it."""
@@ -230,8 +216,8 @@ class NumberControl(QWidget):
 
     def __init__(self, setting: Setting, translator: Translator) -> None:
         super().__init__()
-        self.box: _Integer | _Number = _Integer(setting) if setting.kind == "integer" else _Number(setting)
-        unit = unit_text(setting, translator)
+        zero, unit = zero_text(setting, translator), unit_text(setting, translator)
+        self.box: _Integer | _Number = _Integer(setting, zero) if setting.kind == "integer" else _Number(setting)
         if unit:
             self.box.setSuffix(f" {unit}")
         self.box.valueChanged.connect(lambda value: self.edited.emit(value))

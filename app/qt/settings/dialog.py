@@ -27,9 +27,10 @@ from app.qt.look.elided_label import ElidedLabel
 from app.qt.look.icons import app_icon, svg_icon
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, style_sheet
 from app.qt.settings.banner import Banner
-from app.qt.settings.controls import ModelChoice, value_text
+from app.qt.settings.controls import ModelChoice
 from app.qt.settings.page import SettingsPage, hairline
 from app.qt.settings.row import SettingRow, text_label
+from app.qt.settings.values import value_text
 from app.settings.pages import pages_of
 from app.settings.settings import SettingError, Settings, SettingsFileError, Value
 from app.translation import Translator

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVB
 
 from app.qt.look.icons import svg_icon
 from app.qt.look.theme import SPACE_L, SPACE_S, SPACE_XS, colors_of, scaled, set_styled
-from app.qt.settings.controls import Control, ModelChoice, control_for, value_text
+from app.qt.settings.controls import Control, ModelChoice, control_for
+from app.qt.settings.values import value_text
 from app.settings.settings import Setting, Value
 from app.translation import Translator
 

@@ -163,6 +163,8 @@ def _refuse_beyond_the_limits(opened: Opened, row: SettingRow) -> None:
     assert isinstance(control, NumberControl)
     for limit, step in ((setting.minimum, -1), (setting.maximum, 1)):
         assert limit is not None, key
+        if control.box.minimum() == limit:  # nothing below it can be put in
+            continue
         control.box.setValue(type(setting.default)(limit + step))
         assert opened.settings.get(key) == setting.default
         assert str(setting.maximum) in opened.error(key)
