@@ -168,7 +168,6 @@ class Application(QObject):
         self.window = windows.MainWindow(self._translator, self.memory_feed)
         self.window.set_actions(self._actions.all())
         self.window.set_commands(self._commands.all())
-        self.window.set_only_home(False)
         windows.FocusFrame(self)
 
     def _connect(self) -> None:

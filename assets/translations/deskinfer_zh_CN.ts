@@ -264,10 +264,6 @@
         <translation>它已用于“{action}”。请在设置中换一个组合键。</translation>
     </message>
     <message>
-        <source>This desktop shows no tray icons, so this window stands in for the icon. Minimize it to keep the hotkeys; closing it ends the program.</source>
-        <translation>此桌面没有托盘，因此由本窗口代替托盘图标。最小化可保留快捷键；关闭窗口会退出程序。</translation>
-    </message>
-    <message>
         <source>Paste or type a text here, then choose an action.</source>
         <translation>在此粘贴或输入文字，然后选择操作。</translation>
     </message>
@@ -355,6 +351,22 @@
         <source>On the clipboard's text</source>
         <translation>对剪贴板文字</translation>
     </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
+    </message>
 </context>
 <context>
     <name>action_file</name>
@@ -438,6 +450,22 @@
         <source>The table [sampling]: {reason}</source>
         <translation>表 [sampling]：{reason}</translation>
     </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
+    </message>
 </context>
 <context>
     <name>actions</name>
@@ -453,6 +481,22 @@
         <source>The id "{id}" is already used by {other}. Give this action another id.</source>
         <translation>{other} 已使用 id“{id}”。请给此操作换一个 id。</translation>
     </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
+    </message>
 </context>
 <context>
     <name>capture</name>
@@ -463,6 +507,22 @@
     <message>
         <source>Another window came to the front before the selection was read. Try again.</source>
         <translation>读取选中文字之前，另一个窗口到了前面。请再试一次。</translation>
+    </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
     </message>
 </context>
 <context>
@@ -627,6 +687,22 @@
         <source>A key is missing beside "+" in the hotkey "{text}". Write it like Ctrl+Shift+1.</source>
         <translation>快捷键“{text}”的“+”旁缺少按键。写法例如 Ctrl+Shift+1。</translation>
     </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
+    </message>
 </context>
 <context>
     <name>platform.session</name>
@@ -645,6 +721,22 @@
     <message>
         <source>The display {display} cannot be opened, so there are no hotkeys. Check DISPLAY and XAUTHORITY, or start the app in a desktop session.</source>
         <translation>无法打开显示 {display}，因此没有快捷键。请检查 DISPLAY 和 XAUTHORITY，或在桌面会话中启动应用。</translation>
+    </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
     </message>
 </context>
 <context>
@@ -697,6 +789,22 @@
         <source>{no_grabs} {place}</source>
         <translation>{no_grabs}{place}</translation>
     </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
+    </message>
 </context>
 <context>
     <name>platform.windows_grabber</name>
@@ -716,6 +824,22 @@
         <source>another program uses this combination; choose another one in the settings, or free it there and try again.</source>
         <translation>另一个程序正在使用这个组合键；请在设置中另选一个，或在那边释放后重试。</translation>
     </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
+    </message>
 </context>
 <context>
     <name>platform.x11_grabber</name>
@@ -727,12 +851,44 @@
         <source>this is the same key as {other}, which is in use here already.</source>
         <translation>这与 {other} 是同一个按键，而它已在此使用。</translation>
     </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
+    </message>
 </context>
 <context>
     <name>setting_registry</name>
     <message>
         <source>"{value}" is not an address. Write it like https://hub.example.org.</source>
         <translation>“{value}”不是网址。写法例如 https://hub.example.org。</translation>
+    </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
     </message>
 </context>
 <context>
@@ -784,6 +940,22 @@
     <message>
         <source>"{value}" is no size of memory. Write it like 3.5 GB or 800 MB.</source>
         <translation>“{value}”不是内存大小。请写成 3.5 GB 或 800 MB 的形式。</translation>
+    </message>
+    <message>
+        <source>DeskInfer goes on, and so do its hotkeys.</source>
+        <translation>DeskInfer 仍在运行，快捷键照常可用。</translation>
+    </message>
+    <message>
+        <source>Start DeskInfer again to see its window; “Quit” there ends the program.</source>
+        <translation>再次启动 DeskInfer 即可显示窗口；窗口中的“退出”会结束程序。</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>好</translation>
+    </message>
+    <message>
+        <source>This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is closed; start DeskInfer again to see it.</source>
+        <translation>此桌面不显示托盘图标，因此由本窗口代替。关闭窗口后快捷键照常可用；再次启动 DeskInfer 即可显示窗口。</translation>
     </message>
 </context>
 </TS>

@@ -119,5 +119,9 @@
         <source>not here</source>
         <translation>此处不可用</translation>
     </message>
+    <message>
+        <source>{ours}, {size} of it the model</source>
+        <translation>{ours}，其中模型 {size}</translation>
+    </message>
 </context>
 </TS>

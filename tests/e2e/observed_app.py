@@ -106,6 +106,9 @@ class Observer:
                 self._client.unload()
                 self._client.load(command["model"])
                 return True
+            case "close_window":
+                window = _find(MainWindow)
+                return window is not None and window.close()
             case "close_popup":
                 popup = _find(Popup)
                 return popup is not None and popup.close()

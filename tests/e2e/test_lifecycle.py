@@ -226,6 +226,24 @@ def test_without_a_tray_there_is_a_window(
     wait_for(lambda: app.ask("window")["active"], "the window in front")
 
 
+def test_without_a_tray_the_hotkeys_go_on_when_the_window_is_closed(
+    bare_display: XDisplay, start_editor: Callable[..., Editor], start_app: Callable[..., App]
+) -> None:
+    editor = start_editor()
+    app = start_app(*SHORT)
+    wait_for(lambda: app.ask("window")["visible"], "the window")
+    app.ask("close_window")
+    wait_for(lambda: not app.ask("window")["visible"], "the window's end")
+    wait_for(lambda: bare_display.focus() != editor.window_id, "the message")
+    bare_display.tap("esc")
+    editor.focus()
+    editor.select_all(TEXT)
+    bare_display.tap(HOTKEY)
+    assert app.wait_for_popup("finished")["text"] == "A short answer."
+    run_command(bare_display, "-m", "app")
+    wait_for(lambda: app.ask("window")["active"], "the window in front")
+
+
 def test_taken_hotkey_is_named(bare_display: XDisplay, start_app: Callable[..., App]) -> None:
     """Another program has Ctrl+Shift+1 already: the window says which combination, and for what."""
     from app.desktop.protocols import Hotkey, Modifier

@@ -1,7 +1,7 @@
 """The home window: model and memory, ways to the other windows, a field for text with the actions, the hotkeys.
 
-Where the desktop has no tray it stands in for it, says so, and ends the program when it is closed; elsewhere it is
-opened from the tray and hidden when it is closed.
+It is opened from the tray. Where the desktop has none it stands in for it, says so, and has a button that ends the
+program. Closing hides it, and the hotkeys go on; without a tray that is told, once.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from app.actions.action import Action
 from app.actions.commands import Command
+from app.qt.home.closing import tell_once
 from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.look.flow_layout import FlowLayout
 from app.qt.look.icons import app_icon, svg_icon, tray_icon
@@ -86,8 +87,8 @@ class MainWindow(QWidget):
         action_requested: action id and the text of the field.
         command_requested: id of a command that a button stands for.
         hotkeys_retry_requested: the user wants the combinations tried again.
-        hidden: the window was closed while the tray is there.
-        quit_requested: the window was closed and nothing else would be left of the program.
+        hidden: the window was closed; the program goes on.
+        quit_requested: the program is to end.
     """
 
     action_requested = Signal(str, str)
@@ -104,7 +105,6 @@ class MainWindow(QWidget):
         self.setWindowTitle("DeskInfer")
         self.setWindowIcon(app_icon())
         self._translator = translator
-        self._is_only_home = False
         self._action_buttons: list[QPushButton] = []
         self._link_buttons: dict[str, QPushButton] = {}
         self.meter = VramMeter(feed, translator, compact=True)
@@ -113,6 +113,7 @@ class MainWindow(QWidget):
         self.resize(first_size(DEFAULT_SIZE, self.screen().availableSize()))
         self._apply_theme()
         self.set_status(Status())
+        self.set_only_home(False)
 
     # --- construction -------------------------------------------------------------------------------------------
 
@@ -122,16 +123,18 @@ class MainWindow(QWidget):
         self.state_icon.setFixedSize(STATE_ICON_PX, STATE_ICON_PX)
         self.state_line = _label()
         self.state_line.setFont(scaled(self.font(), 1.08, QFont.Weight.DemiBold))
-        self.memory_line = _label(role="muted")
+        self.served_line = _label(role="muted")
         self.model_button = QPushButton()
         self.model_button.clicked.connect(lambda: self.command_requested.emit(self.model_button.objectName()))
         self.no_tray = _label(
             tr(
-                "This desktop shows no tray icons, so this window stands in for the icon. Minimize it to keep the "
-                "hotkeys; closing it ends the program."
+                "This desktop shows no tray icons, so this window stands in for the icon. The hotkeys go on when it is "
+                "closed; start DeskInfer again to see it."
             ),
             "muted",
         )
+        self.quit_button = QPushButton(tr("Quit"))
+        self.quit_button.clicked.connect(self.quit_requested)
         self.message = _label(role="danger")
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.message.hide()
@@ -156,19 +159,23 @@ class MainWindow(QWidget):
         words = QVBoxLayout()
         words.setSpacing(0)
         words.addWidget(self.state_line)
-        words.addWidget(self.memory_line)
+        words.addWidget(self.served_line)
         state = QHBoxLayout()
         state.setSpacing(SPACE_M)
         state.addWidget(self.state_icon)
         state.addLayout(words, 1)
         state.addWidget(self.model_button)
+        without_tray = QHBoxLayout()
+        without_tray.setSpacing(SPACE_M)
+        without_tray.addWidget(self.no_tray, 1)
+        without_tray.addWidget(self.quit_button, 0, Qt.AlignmentFlag.AlignTop)
         page = QWidget()
         page.setObjectName("page")
         layout = QVBoxLayout(page)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
         layout.setSpacing(SPACE_M)
         layout.addLayout(state)
-        layout.addWidget(self.no_tray)
+        layout.addLayout(without_tray)
         layout.addWidget(self.message)
         layout.addWidget(self.meter)
         layout.addLayout(self._links)
@@ -212,15 +219,16 @@ class MainWindow(QWidget):
         """Whether there is no tray, so that this window is all there is of the program."""
         self._is_only_home = is_only_home
         self.no_tray.setVisible(is_only_home)
+        self.quit_button.setVisible(is_only_home)
 
     def set_status(self, status: Status) -> None:
         """Shows what the engine does."""
         icon = tray_icon(status.tray_state, bool(status.remote_host))
         self.state_icon.setPixmap(icon.pixmap(STATE_ICON_PX, STATE_ICON_PX))
         self.state_line.setText(status.sentence(self._translator))
-        about = (status.memory(self._translator), status.served(self._translator))
-        self.memory_line.setText("\n".join(filter(None, about)))
-        self.memory_line.setVisible(bool(self.memory_line.text()))
+        # What memory the model takes is the meter's to tell.
+        self.served_line.setText(status.served(self._translator))
+        self.served_line.setVisible(bool(self.served_line.text()))
         tr, holds = self._translator.tr, status.model_state in (ModelState.LOADING, ModelState.READY)
         self.model_button.setObjectName("model.unload" if holds else "model.load")
         self.model_button.setText(tr("Free the memory now") if holds else tr("Load the model"))
@@ -323,6 +331,8 @@ class MainWindow(QWidget):
         return super().event(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Hides the window, or ends the program where the window is all there is of it."""
+        """Hides the window; the program goes on, which is told where no icon shows it."""
         super().closeEvent(event)
-        (self.quit_requested if self._is_only_home else self.hidden).emit()
+        self.hidden.emit()
+        if self._is_only_home:
+            tell_once(self, self._translator, self.quit_requested.emit)

@@ -280,7 +280,11 @@ class VramMeter(QWidget):
         if reading is None:
             return []
         tr = self._translator.tr
-        parts = [("ours", tr("DeskInfer {size}", size=size_text(reading.ours_bytes)))]
+        ours = tr("DeskInfer {size}", size=size_text(reading.ours_bytes))
+        if reading.place == "ram" and 0 < reading.model_bytes <= reading.ours_bytes:
+            # In main memory the program itself counts too, so that this is more than the model's size elsewhere.
+            ours = tr("{ours}, {size} of it the model", ours=ours, size=size_text(reading.model_bytes))
+        parts = [("ours", ours)]
         if reading.driver_bytes:
             parts.append(("driver", tr("its driver {size}", size=size_text(reading.driver_bytes))))
         if reading.total_bytes is None or reading.others_bytes is None or reading.free_bytes is None:

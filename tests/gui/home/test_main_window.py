@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.actions.commands import Command
@@ -74,12 +75,21 @@ def test_hotkeys_are_listed_with_state_and_reason(qtbot: QtBot, make: Callable[.
     assert not window.retry_button.isVisible()
 
 
-def test_without_a_tray_it_says_so_and_closing_ends_the_program(qtbot: QtBot, make: Callable[..., MainWindow]):
+def test_without_a_tray_it_says_so_and_has_a_button_that_ends_the_program(
+    qtbot: QtBot, make: Callable[..., MainWindow]
+):
     window = make()
     window.set_only_home(True)
     assert any("no tray icons" in text for text in _labels(window))
     with qtbot.waitSignal(window.quit_requested):
-        window.close()
+        window.quit_button.click()
+    window.set_only_home(False)
+    assert not any("no tray icons" in text for text in _labels(window))
+    assert not window.quit_button.isVisible()
+
+
+def _messages() -> list[QMessageBox]:
+    return [each for each in QApplication.topLevelWidgets() if isinstance(each, QMessageBox) and each.isVisible()]
 
 
 def test_with_a_tray_closing_only_hides_it(qtbot: QtBot, make: Callable[..., MainWindow]):
@@ -87,6 +97,32 @@ def test_with_a_tray_closing_only_hides_it(qtbot: QtBot, make: Callable[..., Mai
     window.set_only_home(False)
     with qtbot.waitSignal(window.hidden), qtbot.assertNotEmitted(window.quit_requested):
         window.close()
+    assert _messages() == []
+
+
+def test_without_a_tray_closing_hides_it_too_which_is_told_once(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.set_only_home(True)
+    with qtbot.waitSignal(window.hidden), qtbot.assertNotEmitted(window.quit_requested):
+        window.close()
+    (message,) = _messages()
+    assert "goes on" in message.text()
+    with qtbot.assertNotEmitted(window.quit_requested):
+        qtbot.keyClick(message, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: _messages() == [])
+    window.bring_to_front()
+    window.close()
+    assert _messages() == []
+
+
+def test_who_wants_the_program_to_end_can_say_so_there(qtbot: QtBot, make: Callable[..., MainWindow]):
+    window = make()
+    window.set_only_home(True)
+    window.close()
+    (message,) = _messages()
+    leave = next(button for button in message.buttons() if button.text() == "Quit")
+    with qtbot.waitSignal(window.quit_requested):
+        leave.click()
 
 
 def test_errors_stay_until_they_are_cleared(qtbot: QtBot, make: Callable[..., MainWindow]):
@@ -142,7 +178,7 @@ def test_on_a_large_screen_nothing_is_scrolled(qtbot: QtBot, make: Callable[...,
 
 def test_links_lead_to_the_other_windows(qtbot: QtBot, make: Callable[..., MainWindow]):
     window = make()
-    buttons = {button.text(): button for button in window.findChildren(QPushButton)}
+    buttons = {button.text(): button for button in window.findChildren(QPushButton) if button.isVisible()}
     assert "Quit" not in buttons
     for command_id in ("chat.open", "models.open", "settings.open"):
         with qtbot.waitSignal(window.command_requested) as blocker:
@@ -150,19 +186,20 @@ def test_links_lead_to_the_other_windows(qtbot: QtBot, make: Callable[..., MainW
         assert blocker.args == [command_id]
 
 
-def test_the_model_is_shown_with_its_memory_and_can_be_freed_and_loaded(qtbot: QtBot, make: Callable[..., MainWindow]):
+def test_the_model_is_shown_and_can_be_freed_and_loaded(qtbot: QtBot, make: Callable[..., MainWindow]):
     window = make()
     reading = EngineReading(state=ModelState.READY, backend="cpu", weight_bytes=300 << 20, kv_bytes=40 << 20)
     ready = Status().after(ModelEvent(ModelState.READY, "tiny"), reading=reading)
     for status, labels, button, command_id in [
-        (ready, {"Ready: tiny", "340 MB of main memory"}, "Free the memory now", "model.unload"),
+        (ready, {"Ready: tiny"}, "Free the memory now", "model.unload"),
         (Status(), {"No model is loaded; the next action loads one"}, "Load the model", "model.load"),
         (Status(reason=UserText("Freed")), {"Freed"}, "Load the model", "model.load"),
     ]:
         window.set_status(status)
         assert labels <= set(_labels(window))
+        assert not any("340 MB" in text for text in _labels(window))  # the meter tells it, once
         assert window.model_button.text() == button
         with qtbot.waitSignal(window.command_requested) as blocker:
             window.model_button.click()
         assert blocker.args == [command_id]
-    assert not window.memory_line.isVisible()
+    assert not window.served_line.isVisible()

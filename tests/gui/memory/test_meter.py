@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.memory.reading import MemoryReader
+from app.memory.reading import MemoryReader, MemoryReading
 from app.memory.vram import GpuWatch
 from app.qt.memory.feed import MemoryFeed
 from app.qt.memory.meter import VramMeter
@@ -44,6 +44,21 @@ def test_it_reads_when_it_is_shown_and_lets_go_when_it_is_hidden(
     reads = memory_source.reads
     qtbot.wait(20)
     assert memory_source.reads == reads
+
+
+def test_in_main_memory_the_models_part_of_the_program_is_told(
+    qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource
+):
+    memory_source.reading = MemoryReading(0.0, "ram", "", 8 << 30, 3 << 29, 0, 2 << 30, 1 << 30)
+    meter = VramMeter(memory_feed, Translator("en"), compact=True)
+    qtbot.addWidget(meter)
+    with qtbot.waitSignal(memory_feed.changed):
+        meter.show()
+    assert meter._legend.accessibleName().startswith("DeskInfer 1.50 GB, 1.00 GB of it the model, Others 2.00 GB")
+    memory_source.reading = replace(memory_source.reading, model_bytes=0)
+    with qtbot.waitSignal(memory_feed.changed, timeout=3000):
+        pass
+    assert meter._legend.accessibleName().startswith("DeskInfer 1.50 GB, Others 2.00 GB")
 
 
 def test_the_last_of_two_meters_ends_the_readings(qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource):

@@ -49,7 +49,7 @@ def test_window_and_tray_say_where_programs_are_served(running: RunningApp, qtbo
     running.settings.set("gateway.port", port)
     running.settings.set("gateway.enabled", True)
     line = f"Serving other programs at 127.0.0.1:{port}"
-    qtbot.waitUntil(lambda: line in running.app.window.memory_line.text(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: line in running.app.window.served_line.text(), timeout=WAIT_MS)
     assert line in running.app.tray.icon.toolTip()
     running.app.close()
     assert not is_served(port)
@@ -66,7 +66,7 @@ def test_a_port_that_is_taken_is_told(running: RunningApp, qtbot: QtBot, monkeyp
         running.settings.set("gateway.enabled", True)
         qtbot.waitUntil(lambda: bool(told), timeout=WAIT_MS)
     assert told[0].startswith(f"Other programs are not served: Port {port} cannot be used")
-    assert "Serving" not in running.app.window.memory_line.text()
+    assert "Serving" not in running.app.window.served_line.text()
 
 
 def test_its_key_is_asked_for_and_kept_in_the_keyring(running: RunningApp, qtbot: QtBot, ring: Ring) -> None:
