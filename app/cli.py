@@ -135,8 +135,15 @@ def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption =
 
 @app.command()
 def ask(
-    text: Annotated[list[str] | None, typer.Argument(help="The text; - or nothing reads standard input.")] = None,
-    action: Annotated[str, typer.Option("--action", "-a", metavar="ID", help="summarize, translate, ...")] = "",
+    text: Annotated[
+        list[str] | None, typer.Argument(metavar="WORDS", help="The question, or the text of an action.")
+    ] = None,
+    action: Annotated[
+        str,
+        typer.Option(
+            "--action", "-a", metavar="ID", help="summarize, translate, rewrite, proofread, todos, or one of yours."
+        ),
+    ] = "",
     model: ModelOption = "",
     system: Annotated[str, typer.Option("--system", "-s", help="What the model is told first.")] = "",
     clipboard: Annotated[bool, typer.Option("--clipboard", "-c", help="Take the clipboard's text.")] = False,
@@ -156,11 +163,23 @@ def ask(
     server_model: Annotated[str, typer.Option(metavar="NAME", help="The server's model; else its first.")] = "",
     stats: Annotated[bool, typer.Option("--stats", help="Print tokens and times on standard error.")] = False,
 ) -> None:
-    """Ask the model, or run an action on a text of any length. The answer streams to standard output."""
+    """Ask the model, or run an action on a text of any length. The answer streams to standard output.
+
+    \b
+      deskinfer ask "What is a mutex?"
+      git diff | deskinfer ask "What has changed?"
+      deskinfer ask --clipboard "What does this error mean?"
+      deskinfer ask --action summarize < letter.txt
+
+    A question's words come after the text that a pipe, a file or the clipboard gives, and say what to do with it. An
+    action takes one text, out of one of these places. "-" as the last word reads what is typed, up to Ctrl+D (on
+    Windows Ctrl+Z and Enter).
+    """
     with errors_on_terminal():
         from app.engine_setup import tell_problems
         from app.instance.ask_channel import tell_where
-        from app.terminal.ask import answer, answer_action, build_request, chosen_engine, find_action, read_text
+        from app.terminal.ask import answer, answer_action, build_request, chosen_engine, find_action
+        from app.terminal.given_text import read_given
 
         chosen = {
             "temperature": temperature,
@@ -170,17 +189,17 @@ def ask(
             "max_new_tokens": max_new_tokens,
         }
         sampling = {name: value for name, value in chosen.items() if value is not None}
-        given = read_text(text or [], clipboard)
+        given = read_given(text or [], clipboard)
         tell_problems(sys.stderr)
         engine = chosen_engine(model, _engine_choice(backend, vram), server, server_model)
         if engine is None:
             tell_where(sys.stderr)
         if action:
-            answer_action(find_action(given, action, system, sampling, todo_format), model, stats, engine)
+            answer_action(find_action(given.as_one_text(), action, system, sampling, todo_format), model, stats, engine)
         elif todo_format:
             raise UsageError("--format is for to-dos: give --action todos as well.")
         else:
-            answer(build_request(given, system, sampling), model, stats, engine)
+            answer(build_request(given.as_request(), system, sampling), model, stats, engine)
 
 
 @app.command()

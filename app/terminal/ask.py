@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
@@ -27,40 +27,6 @@ from inference.errors import InferenceError, ModelResidentError
 from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams
 
 OpenEngine = Callable[[], EngineClient]
-
-
-def read_text(words: Sequence[str], clipboard: bool) -> str:
-    """The text of a command: its words, the clipboard, or standard input.
-
-    Raises:
-        UsageError: there is none, or it comes from two places.
-    """
-    if clipboard:
-        if words:
-            raise UsageError("Give a text or --clipboard, not both.")
-        return _clipboard_text()
-    if words and list(words) != ["-"]:
-        return " ".join(words)
-    if not words and sys.stdin.isatty():
-        raise UsageError('There is no text. Write it behind the command, or use --clipboard, or "-" and a pipe.')
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"Standard input is not UTF-8 text ({error.reason} at byte {error.start}).") from error
-
-
-def _clipboard_text() -> str:
-    import pyperclip
-
-    try:
-        text = str(pyperclip.paste())
-    except pyperclip.PyperclipException as error:
-        raise UsageError(
-            "The clipboard cannot be read here. Install xclip, xsel or wl-clipboard, or use a pipe."
-        ) from error
-    if not text.strip():
-        raise UsageError("The clipboard holds no text.")
-    return text
 
 
 def build_request(text: str, system: str, sampling: Mapping[str, Any]) -> GenerationRequest:

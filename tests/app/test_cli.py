@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app import cli, engine_setup
+from app.actions.registry import ActionRegistry
 from app.cli import app
 from app.engine_client import FakeClient, ScriptedAnswer
 from app.instance.instance import InstanceServer
@@ -72,6 +73,38 @@ def test_ask_with_an_action_reads_standard_input(engine: Engine) -> None:
     result = runner.invoke(app, ["ask", "-a", "summarize", "-"], input="The shop opens on Monday.")
     assert result.exit_code == 0
     assert "The shop opens on Monday." in engine.submitted[0].messages[-1].content
+
+
+@pytest.mark.parametrize(
+    ("arguments", "piped", "asked"),
+    [
+        (["Which", "room?"], "Room 217.\n", "Room 217.\n\nWhich room?"),
+        (["Which", "room?"], "", "Which room?"),
+        (["Which", "room?"], " \n", "Which room?"),
+        (["Which", "room?", "-"], "Room 217.", "Room 217.\n\nWhich room?"),
+        ([], "Room 217.\n", "Room 217.\n"),
+        (["-"], "Room 217.\n", "Room 217.\n"),
+    ],
+)
+def test_ask_puts_what_is_piped_before_the_question(
+    engine: Engine, arguments: list[str], piped: str, asked: str
+) -> None:
+    result = runner.invoke(app, ["ask", *arguments], input=piped)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert engine.submitted[0].messages[-1].content == asked
+
+
+def test_an_action_with_two_texts_is_refused(engine: Engine) -> None:
+    result = runner.invoke(app, ["ask", "-a", "summarize", "Which", "room?"], input="Room 217.\n")
+    assert (result.exit_code, result.stdout, engine.submitted) == (1, "", [])
+    assert "two: the words and that of standard input (</dev/null leaves it out)" in result.stderr
+    assert runner.invoke(app, ["ask", "-a", "summarize", "Room", "217."], input="").exit_code == 0
+
+
+def test_the_help_of_ask_names_every_action() -> None:
+    told = " ".join(runner.invoke(app, ["ask", "--help"]).stdout.split())
+    names = [action.id for action in ActionRegistry(user_dir=Path("no-such-folder")).all()]
+    assert f"{', '.join(names)}, or one of yours." in told
 
 
 @pytest.mark.parametrize(
@@ -184,7 +217,12 @@ cli.main()
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
 def test_reader_that_leaves_ends_the_answer_quietly(project_root: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", PIPE], cwd=project_root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
+        [sys.executable, "-c", PIPE],
+        cwd=project_root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ,
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -225,6 +263,7 @@ def test_closed_streams_are_no_crash(project_root: Path, tmp_path: Path, words: 
     result = subprocess.run(
         ["/bin/sh", "-c", f'"{sys.executable}" "{tmp_path / "closed.py"}" {words}'],
         env=environment,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,
         check=False,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from typing import Literal
 
-import pyperclip
 import pytest
 
 from app.actions.registry import UnknownActionError
@@ -14,71 +11,10 @@ from app.engine_client import FakeClient, ScriptedAnswer
 from app.instance.instance import InstanceError
 from app.paths import config_dir
 from app.terminal import ask
-from app.terminal.ask import answer, answer_action, build_request, find_action, read_text
+from app.terminal.ask import answer, answer_action, build_request, find_action
 from app.terminal.errors import UsageError
 from inference.errors import InvalidRequestError, ModelNotFoundError, ModelResidentError
 from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams, TokenEvent, Usage
-
-
-class Input(io.StringIO):
-    """Standard input with bytes behind it."""
-
-    def __init__(self, data: bytes, is_terminal: bool = False) -> None:
-        super().__init__()
-        self._data = data
-        self._is_terminal = is_terminal
-
-    @property
-    def buffer(self) -> io.BytesIO:
-        return io.BytesIO(self._data)
-
-    def isatty(self) -> bool:
-        return self._is_terminal
-
-
-def test_words_are_the_text() -> None:
-    assert read_text(["what", "is", "a mutex?"], clipboard=False) == "what is a mutex?"
-
-
-@pytest.mark.parametrize("words", [[], ["-"]])
-def test_standard_input_is_read_as_utf_8(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Input("你好\n".encode()))
-    assert read_text(words, clipboard=False) == "你好\n"
-
-
-def test_a_terminal_without_words_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Input(b"", is_terminal=True))
-    with pytest.raises(UsageError, match="--clipboard"):
-        read_text([], clipboard=False)
-
-
-def test_input_that_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Input(b"ok \xff\xfe"))
-    with pytest.raises(UsageError, match="UTF-8"):
-        read_text(["-"], clipboard=False)
-
-
-def test_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyperclip, "paste", lambda: "copied")
-    assert read_text([], clipboard=True) == "copied"
-    with pytest.raises(UsageError, match="not both"):
-        read_text(["word"], clipboard=True)
-
-
-@pytest.mark.parametrize("text", ["", " \n"])
-def test_empty_clipboard(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyperclip, "paste", lambda: text)
-    with pytest.raises(UsageError, match="holds no text"):
-        read_text([], clipboard=True)
-
-
-def test_clipboard_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    def paste() -> str:
-        raise pyperclip.PyperclipException("no mechanism")
-
-    monkeypatch.setattr(pyperclip, "paste", paste)
-    with pytest.raises(UsageError, match="xclip"):
-        read_text([], clipboard=True)
 
 
 def test_plain_request() -> None:
