@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.bench.command import bench
-from app.terminal.errors import UsageError, errors_on_terminal
+from app.terminal.errors import UsageError, backend_errors, errors_on_terminal
 from app.terminal.models import models_app
 from app.terminal.quantize import quantize
 
@@ -120,7 +120,7 @@ def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption =
             typer.echo(message, err=True)
             raise typer.Exit(1)
         raise typer.Exit(start_windows([], partial(build_engine, model=model, choice=choice), choice))
-    with errors_on_terminal():
+    with errors_on_terminal(), backend_errors(choice):
         from app.engine_setup import open_worker
         from app.terminal.demo import run_demo
 
@@ -191,15 +191,18 @@ def ask(
         sampling = {name: value for name, value in chosen.items() if value is not None}
         given = read_given(text or [], clipboard)
         tell_problems(sys.stderr)
-        engine = chosen_engine(model, _engine_choice(backend, vram), server, server_model)
+        choice = _engine_choice(backend, vram)
+        engine = chosen_engine(model, choice, server, server_model)
         if engine is None:
             tell_where(sys.stderr)
-        if action:
-            answer_action(find_action(given.as_one_text(), action, system, sampling, todo_format), model, stats, engine)
-        elif todo_format:
+        if todo_format and not action:
             raise UsageError("--format is for to-dos: give --action todos as well.")
-        else:
-            answer(build_request(given.as_request(), system, sampling), model, stats, engine)
+        with backend_errors(choice):
+            if action:
+                chosen_action = find_action(given.as_one_text(), action, system, sampling, todo_format)
+                answer_action(chosen_action, model, stats, engine)
+            else:
+                answer(build_request(given.as_request(), system, sampling), model, stats, engine)
 
 
 @app.command()

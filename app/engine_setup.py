@@ -77,6 +77,15 @@ def engine_options(settings: Settings, choice: EngineChoice | None = None) -> En
     )
 
 
+def backend_cure(settings: Settings, choice: EngineChoice | None = None) -> str:
+    """What helps where the backend that was asked for cannot work here: a sentence that follows its error."""
+    asked = choice.backend if choice is not None else ""
+    if (asked or settings.text("engine.backend")) == "auto":
+        return "`deskinfer doctor` tells more."
+    place = "give --backend auto" if asked else "set engine.backend to auto in the settings"
+    return f"Or {place}: what works here is then taken."
+
+
 def chosen_model(settings: Settings, model: str = "") -> str:
     """The model that is meant: the one given, else the one of the settings, else what fits this machine's memory."""
     import psutil

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.terminal.errors import UsageError, errors_on_terminal
+from app.terminal.errors import UsageError, backend_errors, errors_on_terminal
 
 if TYPE_CHECKING:
     from app.bench.peers import Peer
@@ -65,14 +65,16 @@ def bench(
         plan = Plan(prompts, depths, decode or (128 if on_gpu else 64), repeat, chat)
         check_run(plan, json_file)
         name = chosen_model(settings, model)
-        options = engine_options(settings, EngineChoice(backend, vram_bytes(vram)))
+        choice = EngineChoice(backend, vram_bytes(vram))
+        options = engine_options(settings, choice)
         options = dataclasses.replace(options, threads=threads or options.threads)
         peers = [
             *_programs(llama_bench, gguf, 0 if on_gpu else options.threads or _cores()),
             *_server(server, server_model),
             *_torch(transformers, name if torch_int4 else "", on_gpu),
         ]
-        report = run_bench(name, options, plan, peer, loads)
+        with backend_errors(choice):
+            report = run_bench(name, options, plan, peer, loads)
         # Twice, so that nothing is lost where a peer takes the whole process with it or is interrupted.
         _write(report, json_file)
         report = with_peers(report, peers)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from app.actions.registry import ActionRegistry
 from app.desktop.protocols import DesktopSession, Hotkey, HotkeyError
-from app.engine_setup import chosen_model, engine_options, load_settings
+from app.engine_setup import backend_cure, chosen_model, engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
 from app.version import installed_version
 from inference.byte_size import size_text
@@ -193,7 +193,7 @@ def engine() -> Lines:
     try:
         chosen = choose_backend(engine_options(settings))
     except BackendUnavailableError as error:
-        yield f"PROBLEM: {str(error).removesuffix('.')}. Or set engine.backend to auto: what works here is then taken."
+        yield f"PROBLEM: {error} {backend_cure(settings)}"
         return
     try:
         yield f"chosen: {chosen.backend.name}; its self-check passed"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from app.engine_setup import EngineChoice, build_engine, tell_problems
+from app.engine_setup import EngineChoice, backend_cure, build_engine, tell_problems
 
 if TYPE_CHECKING:
     from app.engine_client import EngineClient
@@ -67,6 +67,7 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
     Raises:
         InferenceError: the app runs, the address needs a key, or the port cannot be had.
     """
+    from inference.errors import BackendUnavailableError
     from inference.gateway.options import GatewayOptions
 
     settings = tell_problems(notes)
@@ -80,7 +81,9 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
 
         def tell_failure(event: ModelEvent) -> None:
             if event.error is not None:
-                notes.write(f"deskinfer: no request can be answered until this is mended: {event.error}\n")
+                is_backend = isinstance(event.error, BackendUnavailableError)
+                cure = f" {backend_cure(settings, choice)}" if is_backend else ""
+                notes.write(f"deskinfer: no request can be answered until this is mended: {event.error}{cure}\n")
                 notes.flush()
 
         engine.listen(tell_failure)

@@ -6,10 +6,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
 
-from inference.errors import InferenceError
+from inference.errors import BackendUnavailableError, InferenceError
+
+if TYPE_CHECKING:
+    from app.engine_setup import EngineChoice
 
 FAILED = 1
 INTERRUPTED = 130
@@ -34,6 +38,21 @@ def errors_on_terminal() -> Iterator[None]:
     except (InferenceError, UsageError, LookupError, OSError) as error:
         typer.echo(f"deskinfer: {_text(error)}", err=True)
         raise typer.Exit(FAILED) from None
+
+
+@contextlib.contextmanager
+def backend_errors(choice: EngineChoice | None) -> Iterator[None]:
+    """Adds what helps to an error of a backend that cannot work here.
+
+    Args:
+        choice: what the command line says about the engine.
+    """
+    try:
+        yield
+    except BackendUnavailableError as error:
+        from app.engine_setup import backend_cure, load_settings
+
+        raise UsageError(f"{error} {backend_cure(load_settings(), choice)}") from error
 
 
 def _text(error: Exception) -> str:

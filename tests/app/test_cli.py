@@ -15,7 +15,9 @@ from app.actions.registry import ActionRegistry
 from app.cli import app
 from app.engine_client import FakeClient, ScriptedAnswer
 from app.instance.instance import InstanceServer
+from app.paths import config_dir
 from app.terminal import ask
+from inference.errors import BackendUnavailableError
 
 runner = CliRunner()
 
@@ -202,7 +204,9 @@ def test_models_list_names_every_model_and_its_license() -> None:
 PIPE = """
 import sys
 from app import cli
+from app.paths import config_dir
 from app.terminal import ask
+from inference.errors import BackendUnavailableError
 from app.engine_client import FakeClient, ScriptedAnswer
 class Engine(FakeClient):
     def submit(self, request, listener):
@@ -235,7 +239,9 @@ def test_reader_that_leaves_ends_the_answer_quietly(project_root: Path) -> None:
 
 CLOSED = """
 from app import cli
+from app.paths import config_dir
 from app.terminal import ask
+from inference.errors import BackendUnavailableError
 from app.engine_client import FakeClient, ScriptedAnswer
 
 class Engine(FakeClient):
@@ -289,3 +295,49 @@ def test_what_is_no_size_of_memory_is_refused() -> None:
     result = runner.invoke(app, ["ask", "--vram", "much", "why?"])
     assert result.exit_code == 1
     assert "no size of memory" in result.stderr
+
+
+NO_GPU = BackendUnavailableError("cuda", "there is no driver")
+OPTION_CURE = "Or give --backend auto: what works here is then taken."
+SETTING_CURE = "Or set engine.backend to auto in the settings: what works here is then taken."
+
+
+@pytest.mark.parametrize("words", [["ask", "why?"], ["ask", "-a", "summarize", "A text."], ["run"]])
+@pytest.mark.parametrize(
+    ("options", "setting", "cure"),
+    [
+        (["--backend", "cuda"], "auto", OPTION_CURE),
+        (["--backend", "cuda"], "cuda", OPTION_CURE),
+        ([], "cuda", SETTING_CURE),
+        (["--vram", "2GB"], "cuda", SETTING_CURE),
+        ([], "auto", "`deskinfer doctor` tells more."),
+        (["--backend", "auto"], "cuda", "`deskinfer doctor` tells more."),
+    ],
+)
+def test_a_backend_that_cannot_work_here_is_told_with_the_cure_of_who_asked_for_it(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], options: list[str], setting: str, cure: str
+) -> None:
+    def open_worker(model: str, choice: engine_setup.EngineChoice | None = None) -> Engine:
+        made = Engine()
+        made.load_error = NO_GPU
+        return made
+
+    config_dir().mkdir(parents=True, exist_ok=True)
+    (config_dir() / "settings.toml").write_text(f'[engine]\nbackend = "{setting}"\n', encoding="utf-8")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(cli.sys, "platform", "linux")
+    monkeypatch.setattr(ask, "open_worker", open_worker)
+    monkeypatch.setattr("app.engine_setup.open_worker", open_worker)
+    result = runner.invoke(app, [words[0], *options, *words[1:]])
+    assert result.exit_code == 1
+    assert result.stderr.endswith(f"deskinfer: {NO_GPU} {cure}\n")
+
+
+def test_so_it_is_where_a_measurement_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_bench(*_: object) -> None:
+        raise NO_GPU
+
+    monkeypatch.setattr("app.bench.run.run_bench", run_bench)
+    result = runner.invoke(app, ["bench", "--backend", "cuda"])
+    assert (result.exit_code, result.stderr) == (1, f"deskinfer: {NO_GPU} {OPTION_CURE}\n")

@@ -54,6 +54,9 @@ def test_a_backend_that_cannot_work_here_is_told_with_its_cure(monkeypatch: pyte
     def fails(options: object) -> None:
         raise BackendUnavailableError("cuda", "no NVIDIA driver was found")
 
+    settings = load_settings()
+    settings.set("engine.backend", "cuda")
+    settings.save()
     monkeypatch.setattr("inference.engine.loader.choose_backend", fails)
     line = list(doctor.engine())[-1]
     assert line.startswith("PROBLEM: The backend 'cuda' is not available: no NVIDIA driver was found. Or set engine.")

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from app.engine_client import FakeClient
-from app.engine_setup import load_settings
+from app.engine_setup import EngineChoice, load_settings
 from app.gateway import setup as gateway_setup
 from app.instance.instance import InstanceServer
-from inference.errors import InvalidRequestError, ModelResidentError
+from inference.errors import BackendUnavailableError, InvalidRequestError, ModelResidentError
 from inference.request import ModelState
 
 
@@ -40,6 +40,17 @@ def test_it_says_where_it_serves_which_model(engine: FakeClient, host: str, show
 def test_it_says_why_no_request_can_be_answered(engine: FakeClient) -> None:
     engine.load_error = ModelResidentError("Another program holds the model. Quit it, then try again.")
     assert served().endswith("until this is mended: Another program holds the model. Quit it, then try again.\n")
+
+
+@pytest.mark.parametrize(("choice", "cure"), [(None, "set engine.backend"), (EngineChoice("cuda"), "give --backend")])
+def test_of_a_backend_it_says_what_helps(engine: FakeClient, choice: EngineChoice | None, cure: str) -> None:
+    settings = load_settings()
+    settings.set("engine.backend", "cuda")
+    settings.save()
+    engine.load_error = BackendUnavailableError("cuda", "no driver")
+    notes = io.StringIO()
+    gateway_setup.serve("127.0.0.1", 0, "", choice, notes)
+    assert f"no driver. Or {cure}" in notes.getvalue()
 
 
 def test_other_machines_are_let_in_with_a_key_only(engine: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
