@@ -21,6 +21,7 @@ from inference.store.model_store import ModelStore, StoredModel
 from inference.store.own_models import models_in
 
 _IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)")
+_FOR_TESTS = ", for tests"
 _QUANTIZATION = re.compile(r"(?:I?Q\d\w*|BF16|F16|F32|w\d.*)")
 
 
@@ -47,6 +48,7 @@ class ListedModel:
         partial_bytes: that an unfinished download has so far.
         licence_note: what to know before using it.
         min_ram_bytes: advice of the catalog; 0 for none.
+        for_tests: too weak for what a person wants of it.
         problem: why it cannot be used, None where it can.
     """
 
@@ -62,6 +64,7 @@ class ListedModel:
     licence: str = ""
     licence_note: str = ""
     min_ram_bytes: int = 0
+    for_tests: bool = False
     problem: InferenceError | None = None
 
     @property
@@ -159,15 +162,20 @@ def _of_catalog(stored: StoredModel) -> ListedModel:
         licence=entry.licence,
         licence_note=entry.licence_note,
         min_ram_bytes=entry.min_ram_bytes,
+        for_tests=entry.for_tests,
     )
 
 
 def split_title(entry: CatalogEntry) -> tuple[str, str]:
-    """A catalog's title, "Name 1.5B (Q4_K_M)", as name and quantization; the originals are published as BF16."""
-    match = _IN_BRACKETS.search(entry.title)
+    """A catalog's title, "Name 1.5B (Q4_K_M)", as name and quantization; the originals are published as BF16.
+
+    That a model is for tests is for the windows to say, in the user's language.
+    """
+    title = entry.title.removesuffix(_FOR_TESTS) if entry.for_tests else entry.title
+    match = _IN_BRACKETS.search(title)
     if match is not None and _QUANTIZATION.fullmatch(match[1]):
-        return entry.title[: match.start()] + entry.title[match.end() :], match[1]
-    return entry.title, "BF16" if entry.kind == "directory" else ""
+        return title[: match.start()] + title[match.end() :], match[1]
+    return title, "BF16" if entry.kind == "directory" else ""
 
 
 def split_paths(text: str) -> tuple[str, ...]:

@@ -563,5 +563,9 @@
         <source>Another program on this machine; text is given to it when this is in use</source>
         <translation>本机的另一个程序；使用它时会把文字交给它</translation>
     </message>
+    <message>
+        <source>only for tests</source>
+        <translation>仅供测试</translation>
+    </message>
 </context>
 </TS>

@@ -38,7 +38,7 @@ user = "{text}!"
 class RunningApp:
     """An Application on a fake desktop with a scripted engine."""
 
-    def __init__(self, qtbot: QtBot, session: DesktopSession, folder: Path) -> None:
+    def __init__(self, qtbot: QtBot, session: DesktopSession, folder: Path, language: str = "en") -> None:
         self.qtbot = qtbot
         self.session = session
         self.user_dir = folder / "actions"
@@ -49,7 +49,7 @@ class RunningApp:
         self.app = Application(
             settings=self.settings,
             actions=actions,
-            translator=Translator("en"),
+            translator=Translator(language),
             bridge=self.bridge,
             client=self.client,
             default_model=lambda: "default-model",

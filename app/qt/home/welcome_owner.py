@@ -118,6 +118,7 @@ class WelcomeOwner(QObject):
 
     def _offered(self) -> list[OfferedModel]:
         """The models of the catalog that are worth it on this machine, the one that is meant first."""
+        from app.models.model_list import split_title
         from app.qt.home.welcome import OfferedModel
 
         meant, store = self._default_model(), self._open_store()
@@ -128,7 +129,7 @@ class WelcomeOwner(QObject):
             if entry.id != meant and entry.id not in useful:
                 continue
             size = stored.num_bytes or entry.num_bytes or 0
-            facts = (entry.id, entry.title, entry.licence, entry.licence_note, size, entry.about_bytes)
+            facts = (entry.id, split_title(entry)[0], entry.licence, entry.licence_note, size, entry.about_bytes)
             offered.append(OfferedModel(*facts, is_here=stored.path is not None))
         return sorted(offered, key=lambda model: model.id != meant)
 

@@ -24,9 +24,10 @@ def parameters_text(count: int) -> str:
 
 
 def facts_line(model: ListedModel, translator: Translator) -> str:
-    """Parameters, quantization, size, licence: what is known of them."""
+    """What it is for, parameters, quantization, size, licence: what is known of them."""
     tr = translator.tr
-    parts = [tr("{count} parameters", count=parameters_text(model.parameters))] if model.parameters else []
+    parts = [tr("only for tests")] if model.for_tests else []
+    parts += [tr("{count} parameters", count=parameters_text(model.parameters))] if model.parameters else []
     parts += [model.quantization] if model.quantization else []
     if model.num_bytes:
         size = size_text(model.num_bytes)

@@ -57,6 +57,7 @@ def test_an_empty_disk_shows_the_catalog(models: ModelList) -> None:
     assert (first.is_here, first.can_be_deleted) == (False, False)
     assert listed["qwen2.5-3b-instruct"].licence_note
     assert listed["qwen2.5-3b-instruct"].quantization == "BF16"
+    assert [model.id for model in listed.values() if model.for_tests] == ["smollm2-135m-instruct"]
     assert all(model.num_bytes or model.about_bytes for model in listed.values())
 
 
@@ -115,7 +116,7 @@ def test_a_server_is_a_line_of_the_list(models: ModelList) -> None:
 
 def test_titles_are_split() -> None:
     entries = load_catalog().entries
-    assert split_title(entries["smollm2-135m-instruct"]) == ("SmolLM2 135M Instruct, for tests", "Q4_1")
+    assert split_title(entries["smollm2-135m-instruct"]) == ("SmolLM2 135M Instruct", "Q4_1")
     assert split_title(entries["qwen2.5-7b-instruct"]) == ("Qwen2.5 7B Instruct", "BF16")
 
 

@@ -209,7 +209,7 @@ def test_a_download_pauses_goes_on_and_arrives(rig: Rig) -> None:
     with rig.qtbot.waitSignal(rig.owner.arrived) as arrived:
         Store.arrives = True
         row.primary.click()
-    assert arrived.args == ["SmolLM2 135M Instruct, for tests"]
+    assert arrived.args == ["SmolLM2 135M Instruct"]
     rig.play()
     assert rig.local.reading().model == SMALL  # it was waited for
 
