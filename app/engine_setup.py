@@ -144,15 +144,30 @@ def with_server(
     return RoutedClient(local, remote, keys, settings.flag("remote.enabled")), default_model
 
 
-def open_remote(address: RemoteAddress) -> RemoteClient:
-    """A server as an engine for the terminal; its key is the environment's or the keyring's. The caller closes it."""
-    from app.remote.client import RemoteClient
-    from app.remote.key import RemoteKeys
+class ServerEngine:
+    """A server as an engine for the terminal; its key is the environment's or the keyring's."""
 
-    keys = RemoteKeys()
-    client = RemoteClient(lambda url: os.environ.get(SERVER_KEY_VARIABLE, "") or keys.get(url))
-    client.set_address(address)
-    return client
+    def __init__(self, address: RemoteAddress) -> None:
+        from app.remote.key import RemoteKeys
+
+        self._address, self._keys = address, RemoteKeys()
+
+    def __call__(self) -> RemoteClient:
+        """Opens it; the caller closes it."""
+        from app.remote.client import RemoteClient
+
+        client = RemoteClient(lambda url: os.environ.get(SERVER_KEY_VARIABLE, "") or self._keys.get(url))
+        client.set_address(self._address)
+        return client
+
+    def key_cure(self) -> str:
+        """What helps where the server has refused the key: a sentence that follows its error."""
+        if os.environ.get(SERVER_KEY_VARIABLE, ""):
+            return f"What was sent is in {SERVER_KEY_VARIABLE}."
+        if self._keys.get(self._address.url):
+            return f"What was sent is in the system's keyring; {SERVER_KEY_VARIABLE} goes before it."
+        why = f"; the system's keyring does not answer ({self._keys.trouble})" if self._keys.trouble else ""
+        return f"None was sent: {SERVER_KEY_VARIABLE} may hold it{why}."
 
 
 def open_worker(model: str = "", choice: EngineChoice | None = None) -> Worker:

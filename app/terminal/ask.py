@@ -14,12 +14,13 @@ from app.actions.answer_review import Subject
 from app.actions.registry import ActionRegistry
 from app.actions.text_task import TextEngine, TextTask
 from app.engine_client import EngineClient
-from app.engine_setup import EngineChoice, load_settings, open_remote, open_worker, user_languages
+from app.engine_setup import EngineChoice, ServerEngine, load_settings, open_worker, user_languages
 from app.instance.ask_channel import ask_running
 from app.instance.instance import InstanceError, is_running
 from app.instance.running_app import RunningApp, app_events
 from app.language import Languages
 from app.remote.address import RemoteAddressError, remote_address
+from app.remote.error import RemoteError, RemoteFault
 from app.terminal.answer_printer import AnswerPrinter, Events, Show, engine_events, shown_as, task_events
 from app.terminal.errors import UsageError
 from app.todos.todo import TodoForm
@@ -110,7 +111,7 @@ def chosen_engine(model: str, choice: EngineChoice | None, server: str, server_m
         address = remote_address(server, server_model, allows_plain=load_settings().flag("remote.allow_http"))
     except RemoteAddressError as error:
         raise UsageError(str(error)) from error
-    return partial(open_remote, address)
+    return ServerEngine(address)
 
 
 def answer(request: GenerationRequest, model: str, stats: bool, opened: OpenEngine | None = None) -> None:
@@ -190,6 +191,10 @@ def _own_engine(model: str, opened: OpenEngine | None) -> Iterator[EngineClient]
         yield worker
     except ModelResidentError as error:
         raise UsageError(f"{error} {_who_answers()}") from error
+    except RemoteError as error:
+        if error.fault is not RemoteFault.KEY or not isinstance(opened, ServerEngine):
+            raise
+        raise UsageError(f"{error} {opened.key_cure()}") from error
     finally:
         worker.close()
 

@@ -70,10 +70,14 @@ def test_a_key_is_forgotten(ring: Ring) -> None:
 
 
 @pytest.mark.parametrize("backend", [fail.Keyring, LockedRing])
-def test_without_a_keyring_a_key_lasts_as_long_as_the_process(ring: Ring, backend: type[KeyringBackend]) -> None:
+def test_without_a_keyring_a_key_lasts_as_long_as_the_process(
+    ring: Ring, backend: type[KeyringBackend], caplog: pytest.LogCaptureFixture
+) -> None:
     keyring.set_keyring(backend())
     keys = RemoteKeys()
-    assert keys.get(URL) == ""
+    assert (keys.trouble, keys.get(URL)) == ("", "")
+    assert keys.trouble in ("NoKeyringError", "KeyringLocked")
+    assert caplog.records == [], "no key may be needed, and then nobody wants to hear of it"
     assert not keys.set(URL, "sk-1")
     assert keys.get(URL) == "sk-1"
     assert RemoteKeys().get(URL) == ""
