@@ -125,6 +125,8 @@ def test_home_and_tray(running: RunningApp, qtbot: QtBot) -> None:
     assert english_in(running.app.tray.icon.toolTip()) == []
     window.close()
     assert english_left(window) == {}  # with the message that it goes on
+    for message in window.findChildren(QMessageBox):
+        message.close()
 
 
 @pytest.mark.parametrize(

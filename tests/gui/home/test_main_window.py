@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.actions.commands import Command
@@ -88,8 +88,8 @@ def test_without_a_tray_it_says_so_and_has_a_button_that_ends_the_program(
     assert not window.quit_button.isVisible()
 
 
-def _messages() -> list[QMessageBox]:
-    return [each for each in QApplication.topLevelWidgets() if isinstance(each, QMessageBox) and each.isVisible()]
+def _messages(window: MainWindow) -> list[QMessageBox]:
+    return [each for each in window.findChildren(QMessageBox) if each.isVisible()]
 
 
 def test_with_a_tray_closing_only_hides_it(qtbot: QtBot, make: Callable[..., MainWindow]):
@@ -97,7 +97,7 @@ def test_with_a_tray_closing_only_hides_it(qtbot: QtBot, make: Callable[..., Mai
     window.set_only_home(False)
     with qtbot.waitSignal(window.hidden), qtbot.assertNotEmitted(window.quit_requested):
         window.close()
-    assert _messages() == []
+    assert _messages(window) == []
 
 
 def test_without_a_tray_closing_hides_it_too_which_is_told_once(qtbot: QtBot, make: Callable[..., MainWindow]):
@@ -105,21 +105,21 @@ def test_without_a_tray_closing_hides_it_too_which_is_told_once(qtbot: QtBot, ma
     window.set_only_home(True)
     with qtbot.waitSignal(window.hidden), qtbot.assertNotEmitted(window.quit_requested):
         window.close()
-    (message,) = _messages()
+    (message,) = _messages(window)
     assert "goes on" in message.text()
     with qtbot.assertNotEmitted(window.quit_requested):
         qtbot.keyClick(message, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: _messages() == [])
+    qtbot.waitUntil(lambda: _messages(window) == [])
     window.bring_to_front()
     window.close()
-    assert _messages() == []
+    assert _messages(window) == []
 
 
 def test_who_wants_the_program_to_end_can_say_so_there(qtbot: QtBot, make: Callable[..., MainWindow]):
     window = make()
     window.set_only_home(True)
     window.close()
-    (message,) = _messages()
+    (message,) = _messages(window)
     leave = next(button for button in message.buttons() if button.text() == "Quit")
     with qtbot.waitSignal(window.quit_requested):
         leave.click()
