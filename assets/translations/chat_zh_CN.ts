@@ -205,7 +205,7 @@
     </message>
     <message>
         <source>The model runs on this computer. What you write here does not leave it.</source>
-        <translation>模型在这台电脑上运行，您写的内容不会离开这台电脑。</translation>
+        <translation>模型在本机运行，您写的内容不会离开本机。</translation>
     </message>
     <message>
         <source>Explain something</source>

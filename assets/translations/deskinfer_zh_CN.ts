@@ -677,11 +677,11 @@
     </message>
     <message>
         <source>{hotkey} {purpose}. While the app runs, no other program gets it.</source>
-        <translation>{hotkey} {purpose}。应用运行期间，其他程序收不到它。</translation>
+        <translation>{hotkey} {purpose}。本程序运行期间，其他程序收不到它。</translation>
     </message>
     <message>
         <source>{hotkey} is a shortcut in many programs. While the app runs, no other program gets it.</source>
-        <translation>{hotkey} 在许多程序中是快捷键。应用运行期间，其他程序收不到它。</translation>
+        <translation>{hotkey} 在许多程序中是快捷键。本程序运行期间，其他程序收不到它。</translation>
     </message>
     <message>
         <source>A key is missing beside "+" in the hotkey "{text}". Write it like Ctrl+Shift+1.</source>
@@ -708,11 +708,11 @@
     <name>platform.session</name>
     <message>
         <source>There is no display here, so there are no hotkeys. Start the app in a desktop session, or use `deskinfer ask` in the terminal.</source>
-        <translation>这里没有显示器，因此没有快捷键。请在桌面会话中启动应用，或在终端使用 `deskinfer ask`。</translation>
+        <translation>这里没有显示器，因此没有快捷键。请在桌面会话中启动本程序，或在终端使用 `deskinfer ask`。</translation>
     </message>
     <message>
         <source>The system library libxcb is missing, so there are no hotkeys. Install it (on Debian and Ubuntu: apt install libxcb1) and start the app again.</source>
-        <translation>缺少系统库 libxcb，因此没有快捷键。请安装它（Debian 和 Ubuntu：apt install libxcb1），然后重新启动应用。</translation>
+        <translation>缺少系统库 libxcb，因此没有快捷键。请安装它（Debian 和 Ubuntu：apt install libxcb1），然后重新启动本程序。</translation>
     </message>
     <message>
         <source>There are no hotkeys on macOS yet. Use `deskinfer ask` in the terminal.</source>
@@ -720,7 +720,7 @@
     </message>
     <message>
         <source>The display {display} cannot be opened, so there are no hotkeys. Check DISPLAY and XAUTHORITY, or start the app in a desktop session.</source>
-        <translation>无法打开显示 {display}，因此没有快捷键。请检查 DISPLAY 和 XAUTHORITY，或在桌面会话中启动应用。</translation>
+        <translation>无法打开显示 {display}，因此没有快捷键。请检查 DISPLAY 和 XAUTHORITY，或在桌面会话中启动本程序。</translation>
     </message>
     <message>
         <source>DeskInfer goes on, and so do its hotkeys.</source>
@@ -783,7 +783,7 @@
     </message>
     <message>
         <source>in ~/.config/labwc/rc.xml, as a keybind with the action Execute.</source>
-        <translation>~/.config/labwc/rc.xml 中，作为动作为 Execute 的 keybind。</translation>
+        <translation>~/.config/labwc/rc.xml 中，作为操作（action）为 Execute 的 keybind。</translation>
     </message>
     <message>
         <source>{no_grabs} {place}</source>
@@ -818,7 +818,7 @@
     </message>
     <message>
         <source>Windows does not answer; restart the app.</source>
-        <translation>Windows 没有响应；请重新启动应用。</translation>
+        <translation>Windows 没有响应；请重新启动本程序。</translation>
     </message>
     <message>
         <source>another program uses this combination; choose another one in the settings, or free it there and try again.</source>
@@ -845,7 +845,7 @@
     <name>platform.x11_grabber</name>
     <message>
         <source>the display does not answer; restart the app.</source>
-        <translation>显示服务没有响应；请重新启动应用。</translation>
+        <translation>显示服务没有响应；请重新启动本程序。</translation>
     </message>
     <message>
         <source>this is the same key as {other}, which is in use here already.</source>

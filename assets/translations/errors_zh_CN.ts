@@ -141,7 +141,7 @@
     </message>
     <message>
         <source>What {model} would take cannot be told ({kind}: {reason}). Check its files, or load it: the load says more.</source>
-        <translation>无法得知 {model} 需要多少内存（{kind}：{reason}）。请检查其文件，或直接载入，载入时会给出更多信息。</translation>
+        <translation>无法得知 {model} 需要多少内存（{kind}：{reason}）。请检查其文件，或直接加载，加载时会给出更多信息。</translation>
     </message>
     <message>
         <source>The model's output for the next token is {value}, not a number to choose by. Its file may be damaged: verify the model or fetch it again.</source>
@@ -157,7 +157,7 @@
     </message>
     <message>
         <source>The engine has been closed. Start the app again.</source>
-        <translation>引擎已关闭。请重新启动程序。</translation>
+        <translation>引擎已关闭。请重新启动本程序。</translation>
     </message>
     <message>
         <source>The engine has been closed.</source>

@@ -45,7 +45,7 @@
     </message>
     <message>
         <source>The system has no keyring that takes it, so the key holds until the app ends.</source>
-        <translation>系统没有可用的密钥环，密钥仅在应用退出前有效。</translation>
+        <translation>系统没有可用的密钥环，密钥仅在程序退出前有效。</translation>
     </message>
 </context>
 </TS>

@@ -89,7 +89,7 @@
     </message>
     <message>
         <source>The computer was asleep, and what lay in the GPU's memory may be damaged by that.</source>
-        <translation>电脑曾进入睡眠，显存中的内容可能已因此损坏。</translation>
+        <translation>本机曾进入休眠，显存中的内容可能已因此损坏。</translation>
     </message>
     <message>
         <source>of GPU memory</source>

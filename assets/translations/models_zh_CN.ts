@@ -137,7 +137,7 @@
     </message>
     <message>
         <source>Add a model's folder, or a folder of models</source>
-        <translation>添加模型目录，或装有多个模型的文件夹</translation>
+        <translation>添加一个模型的文件夹，或装有多个模型的文件夹</translation>
     </message>
     <message>
         <source>Address</source>
@@ -189,11 +189,11 @@
     </message>
     <message>
         <source>Close programs that use the GPU, a game or a video editor for example: {missing} are missing.</source>
-        <translation>请关闭占用显卡的程序，例如游戏或视频编辑软件：还差 {missing}。</translation>
+        <translation>请关闭占用 GPU 的程序，例如游戏或视频编辑软件：还差 {missing}。</translation>
     </message>
     <message>
         <source>Coming into memory</source>
-        <translation>正在载入内存</translation>
+        <translation>正在加载内存</translation>
     </message>
     <message>
         <source>Context</source>
@@ -285,15 +285,15 @@
     </message>
     <message>
         <source>Load</source>
-        <translation>载入</translation>
+        <translation>加载</translation>
     </message>
     <message>
         <source>Loading</source>
-        <translation>载入中</translation>
+        <translation>加载中</translation>
     </message>
     <message>
         <source>Loading into memory: {percent} %</source>
-        <translation>正在载入内存：{percent} %</translation>
+        <translation>正在加载内存：{percent} %</translation>
     </message>
     <message>
         <source>Looking for the best source…</source>
@@ -365,7 +365,7 @@
     </message>
     <message>
         <source>Takes the model out of memory; the next action loads it again.</source>
-        <translation>把模型移出内存；下次操作时会重新载入。</translation>
+        <translation>把模型移出内存；下次操作时会重新加载。</translation>
     </message>
     <message>
         <source>Text leaves this machine when this is in use</source>
@@ -389,7 +389,7 @@
     </message>
     <message>
         <source>The next action loads it.</source>
-        <translation>下次操作时会载入。</translation>
+        <translation>下次操作时会加载。</translation>
     </message>
     <message>
         <source>The path has the sign "{sign}" in it. Rename the folder, or move the model.</source>
@@ -489,7 +489,7 @@
     </message>
     <message>
         <source>{percent} % are loaded</source>
-        <translation>已载入 {percent} %</translation>
+        <translation>已加载 {percent} %</translation>
     </message>
     <message>
         <source>{seconds} s left</source>
@@ -541,7 +541,7 @@
     </message>
     <message>
         <source>Bare prompts, tools and log-probabilities are not passed on to servers.</source>
-        <translation>纯文本提示、工具调用和对数概率不会转发给服务器。</translation>
+        <translation>纯文本提示词、工具调用和对数概率不会转发给服务器。</translation>
     </message>
     <message>
         <source>What you write here is sent to {host}.</source>

@@ -77,11 +77,11 @@
     </message>
     <message>
         <source>Click to keep your own words here</source>
-        <translation>点击以保留您的原话</translation>
+        <translation>单击以保留您的原话</translation>
     </message>
     <message>
         <source>Click to use this change</source>
-        <translation>点击以采用这处更改</translation>
+        <translation>单击以采用这处更改</translation>
     </message>
     <message>
         <source>Please check:</source>

@@ -153,7 +153,7 @@
     </message>
     <message>
         <source>The language of the windows changes when the app is started again.</source>
-        <translation>重新启动应用后界面语言才会改变。</translation>
+        <translation>重新启动本程序后界面语言才会改变。</translation>
     </message>
     <message>
         <source>✓ It has arrived.</source>
