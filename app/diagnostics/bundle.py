@@ -19,6 +19,7 @@ from pathlib import Path
 
 from app.actions.registry import ActionRegistry
 from app.diagnostics.doctor import LIBRARIES, cpu_name, disk_line, version_text
+from app.diagnostics.serving import serving_lines
 from app.paths import assets_dir, log_dir
 from app.settings.settings import Setting, Settings, Value
 from inference.byte_size import size_text
@@ -81,6 +82,7 @@ def bundle(settings: Settings, actions: ActionRegistry, state: AppState) -> list
         "settings.txt": lambda: _settings(settings, actions),
         "desktop.txt": lambda: _desktop(state, settings, actions),
         "models.txt": _models,
+        "gateway.txt": lambda: serving_lines(settings, _model_name),
         "events.log": _log_tail,
     }
     files = [DiagnosticFile(name, "\n".join([*_guarded(lines), ""])) for name, lines in sections.items()]

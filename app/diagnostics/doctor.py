@@ -6,17 +6,16 @@ why and leaves the others whole.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.actions.registry import ActionRegistry
 from app.desktop.protocols import DesktopSession, Hotkey, HotkeyError
+from app.diagnostics.serving import serving_lines
 from app.engine_setup import backend_cure, chosen_model, engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
 from app.version import installed_version
@@ -237,17 +236,7 @@ def models() -> Lines:
 
 def gateway() -> Lines:
     """Whether other programs are served."""
-    settings = load_settings()
-    if not settings.flag("gateway.enabled"):
-        yield "off"
-        return
-    port = settings.integer("gateway.port")
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as response:
-            told = json.load(response)
-        yield f"on, port {port}: answers; {told.get('model') or 'no model'}, {told.get('state')}"
-    except (OSError, ValueError, AttributeError) as error:
-        yield f"PROBLEM: on, but port {port} does not answer ({error}). Is the app running? Its tray icon tells more."
+    yield from serving_lines(load_settings())
 
 
 def gpus() -> Lines:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from app.engine_setup import EngineChoice, backend_cure, build_engine, tell_problems
+from app.gateway.running import announced
 
 if TYPE_CHECKING:
     from app.engine_client import EngineClient
@@ -92,6 +93,7 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
         shown = f"[{host}]" if ":" in host else host
         notes.write(f"deskinfer: serving {Path(served).name} at http://{shown}:{server.port}/v1; Ctrl+C ends it\n")
         notes.flush()
-        server.run()
+        with announced(host, server.port):
+            server.run()
     finally:
         engine.close()

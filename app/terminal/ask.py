@@ -15,6 +15,7 @@ from app.actions.registry import ActionRegistry
 from app.actions.text_task import TextEngine, TextTask
 from app.engine_client import EngineClient
 from app.engine_setup import EngineChoice, ServerEngine, load_settings, open_worker, user_languages
+from app.gateway.running import ask_health, running_servers
 from app.instance.ask_channel import ask_running
 from app.instance.instance import InstanceError, is_running
 from app.instance.running_app import RunningApp, app_events
@@ -25,7 +26,7 @@ from app.terminal.answer_printer import AnswerPrinter, Events, Show, engine_even
 from app.terminal.errors import UsageError
 from app.todos.todo import TodoForm
 from inference.errors import InferenceError, ModelResidentError
-from inference.request import DoneEvent, GenerationRequest, Message, Priority, SamplingParams
+from inference.request import DoneEvent, GenerationRequest, Message, ModelState, Priority, SamplingParams
 
 OpenEngine = Callable[[], EngineClient]
 
@@ -203,6 +204,10 @@ def _who_answers() -> str:
     """What else can be done where another process holds the model."""
     if is_running():
         return "Or leave --backend and --vram out: the running app answers with the model that it has."
+    for server in running_servers():
+        health = ask_health(server.port, server.reached_at)
+        if health is not None and health.state == ModelState.READY.value:
+            return f"deskinfer serve has it and answers as well: --server {server.address} asks it."
     return "Where that is deskinfer serve, it answers as well: give --server with its address."
 
 

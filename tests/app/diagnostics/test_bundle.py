@@ -11,6 +11,7 @@ import pytest
 from app.actions.registry import ActionRegistry
 from app.diagnostics.bundle import EVENT_LOG, AppState, DiagnosticFile, Timings, bundle, bundle_name, save_bundle
 from app.diagnostics.content_free_log import ContentFreeFormatter
+from app.gateway.running import Health, announced
 from app.history.history import History
 from app.paths import config_dir, data_dir, history_file, log_dir
 from app.settings.registry import setting_registry
@@ -108,6 +109,17 @@ def test_no_word_of_the_user_is_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_of_a_server_that_runs_its_port_is_told_and_no_name_that_a_user_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.diagnostics.serving.ask_health", lambda *_: Health(True, "ready", f"{SECRET}.gguf"))
+    with announced(f"{SECRET}.example.org", 18055):
+        found = texts(bundle(*plant(tmp_path)))["gateway.txt"]
+    assert "port 18055: (a file of the user's), ready" in found
+    assert SECRET not in found
+
+
+@pytest.mark.usefixtures("quick")
 def test_what_helps_is_in_it(tmp_path: Path) -> None:
     found = texts(bundle(*plant(tmp_path)))
     assert "deskinfer" in found["program.txt"]
@@ -124,6 +136,7 @@ def test_what_helps_is_in_it(tmp_path: Path) -> None:
     assert "actions of the user's own: 1" in found["settings.txt"]
     assert "hotkey.popup: taken" in found["desktop.txt"]
     assert "qwen" in found["models.txt"]
+    assert "deskinfer serve: does not run" in found["gateway.txt"]
     assert "app.planted: no file …" in found["events.log"]
     assert all(name in found["README.txt"] for name in found if name != "README.txt")
 

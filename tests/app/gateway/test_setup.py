@@ -10,6 +10,7 @@ import pytest
 from app.engine_client import FakeClient
 from app.engine_setup import EngineChoice, load_settings
 from app.gateway import setup as gateway_setup
+from app.gateway.running import RunningServer, running_servers
 from app.instance.instance import InstanceServer
 from inference.errors import BackendUnavailableError, InvalidRequestError, ModelResidentError
 from inference.request import ModelState
@@ -35,6 +36,15 @@ def served(host: str = "127.0.0.1") -> str:
 @pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
 def test_it_says_where_it_serves_which_model(engine: FakeClient, host: str, shown: str) -> None:
     assert served(host) == f"deskinfer: serving one.gguf at http://{shown}:18123/v1; Ctrl+C ends it\n"
+
+
+def test_it_is_known_to_others_while_it_serves(engine: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[RunningServer] = []
+    server = SimpleNamespace(port=18123, run=lambda: seen.extend(running_servers()))
+    monkeypatch.setattr(gateway_setup, "open_gateway", lambda *_: server)
+    served()
+    assert [each.address for each in seen] == ["http://127.0.0.1:18123"]
+    assert running_servers() == []
 
 
 def test_it_says_why_no_request_can_be_answered(engine: FakeClient) -> None:

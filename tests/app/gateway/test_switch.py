@@ -145,12 +145,13 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
 
 
 def test_the_doctor_tells_whether_it_is_on(room: Callable[..., Room], port: int) -> None:
-    assert list(gateway()) == ["off"]
     settings_file().parent.mkdir(parents=True, exist_ok=True)
+    settings_file().write_text(f"[gateway]\nport = {port}\n", encoding="utf-8")
+    assert next(gateway()) == "the app's gateway: off"
     settings_file().write_text(f"[gateway]\nenabled = true\nport = {port}\n", encoding="utf-8")
-    assert next(gateway()).startswith(f"PROBLEM: on, but port {port} does not answer")
+    assert next(gateway()) == f"the app's gateway: on, port {port}, once the app runs"
     made = room()
     made.settings.set("gateway.port", port)
     made.settings.set("gateway.enabled", True)
     made.next()
-    assert next(gateway()) == f"on, port {port}: answers; no model, empty"
+    assert next(gateway()) == f"the app's gateway: on, port {port}: no model in memory, the next request loads it"

@@ -8,6 +8,7 @@ import pytest
 
 from app.actions.registry import UnknownActionError
 from app.engine_client import FakeClient, ScriptedAnswer
+from app.gateway.running import Health, announced
 from app.instance.instance import InstanceError
 from app.paths import config_dir
 from app.terminal import ask
@@ -107,6 +108,22 @@ def test_where_another_process_holds_the_model_it_says_who_answers(
     with pytest.raises(UsageError, match=rf"Another one holds it\. .*{cure}"):
         answer(REQUEST, "", stats=False)
     assert own.closed
+
+
+@pytest.mark.parametrize(
+    ("state", "cure"),
+    [
+        ("ready", "deskinfer serve has it and answers as well: --server http://127.0.0.1:18055 asks it"),
+        ("empty", "Where"),
+    ],
+)
+def test_where_a_server_of_ours_holds_the_model_its_address_is_told(
+    own: OwnEngine, monkeypatch: pytest.MonkeyPatch, state: str, cure: str
+) -> None:
+    monkeypatch.setattr(ask, "ask_health", lambda port, host: Health(True, state, "one"))
+    own.load_error = ModelResidentError("Another one holds it.")
+    with announced("0.0.0.0", 18055), pytest.raises(UsageError, match=rf"Another one holds it\. {cure}"):
+        answer(REQUEST, "", stats=False)
 
 
 def test_running_app_answers(own: OwnEngine, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
