@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from inference.request import DoneEvent, TokenEvent, TokenLogprob, ToolCall, Usage, new_request_id
 
 Json = dict[str, Any]
+_IMPOSSIBLE = -9999.0
 
 
 @dataclass(slots=True)
@@ -174,16 +177,27 @@ def _chat_token(token: TokenLogprob) -> Json:
 
 
 def _token(text: bytes, logprob: float) -> Json:
-    return {"token": _shown(text), "logprob": logprob, "bytes": list(text)}
+    return {"token": _shown(text), "logprob": _number(logprob), "bytes": list(text)}
 
 
 def _text_tokens(tokens: Sequence[TokenLogprob], offset: int) -> Json:
-    texts = [_shown(token.text) for token in tokens]
-    offsets = [offset + sum(map(len, texts[:place])) for place in range(len(texts))]
-    top = [{_shown(text): value for _, text, value in token.top} for token in tokens]
+    lengths = [len(_shown(token.text)) for token in tokens]
     return {
-        "tokens": texts,
-        "token_logprobs": [token.logprob for token in tokens],
-        "top_logprobs": top,
-        "text_offset": offsets,
+        "tokens": [_named(token.text) for token in tokens],
+        "token_logprobs": [_number(token.logprob) for token in tokens],
+        "top_logprobs": [{_named(text): _number(value) for _, text, value in token.top} for token in tokens],
+        "text_offset": [offset + before for before in accumulate(lengths[:-1], initial=0)] if tokens else [],
     }
+
+
+def _named(text: bytes) -> str:
+    """A token as a key, which parts of characters, all shown alike, are not; as OpenAI writes it."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in text)
+
+
+def _number(logprob: float) -> float:
+    """JSON has no infinity: as OpenAI writes what is next to impossible."""
+    return logprob if math.isfinite(logprob) else _IMPOSSIBLE

@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -21,6 +21,7 @@ from inference.gateway.options import MAX_HEADER_BYTES, GatewayOptions, is_loopb
 _OPEN_PATHS = ("/health",)
 """Need no key: they tell nothing but that the server is there."""
 _SLASHES = re.compile("/{2,}")
+_WHOLE_URL = re.compile(r"https?://([^/]*)", re.IGNORECASE)
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]{1,64}( ?, ?[A-Za-z0-9-]{1,64}){0,63}")
 
 
@@ -39,12 +40,15 @@ class Fence:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Clients that take this server for a proxy ask for a whole URL, which is right as long as it is one of ours.
+        url = _WHOLE_URL.match(scope["path"])
+        path = scope["path"][url.end() :] if url else scope["path"]
         # Some clients write a slash too many between the base URL and a path, or behind it.
-        scope["path"] = _SLASHES.sub("/", scope["path"]).rstrip("/") or "/"
+        scope["path"] = _SLASHES.sub("/", path).rstrip("/") or "/"
         headers = Headers(scope=scope)
         guarded = _Guarded(receive, send, self._options)
         try:
-            self._check(scope, headers)
+            self._check(scope, headers, [headers.get("host", ""), *([url[1]] if url else [])])
             guarded.origin = headers.get("origin", "")
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await _preflight(headers)(scope, receive, guarded.send)
@@ -65,16 +69,16 @@ class Fence:
             response = JSONResponse(error.body, error.status, error.headers)
             await response(scope, guarded.receive, guarded.send)
 
-    def _check(self, scope: Scope, headers: Headers) -> None:
+    def _check(self, scope: Scope, headers: Headers, hosts: Iterable[str]) -> None:
         if sum(len(name) + len(value) for name, value in headers.raw) + len(scope["raw_path"]) > MAX_HEADER_BYTES:
             raise ApiError(
                 431, f"Path and headers are over {MAX_HEADER_BYTES} bytes long. Send less.", "head_too_large"
             )
-        host = _name_of(headers.get("host", ""))
-        if not self._is_known_host(host):
-            raise ApiError(
-                403, f"The host {host[:100]!r} is not one of this server's. Call it by its address.", "unknown_host"
-            )
+        for host in map(_name_of, hosts):
+            if not self._is_known_host(host):
+                raise ApiError(
+                    403, f"The host {host[:100]!r} is not one of this server's. Call it by its address.", "unknown_host"
+                )
         origin = headers.get("origin")
         if origin is not None and not self._is_allowed_origin(origin):
             raise ApiError(

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 
 MAX_CHOICES = 8
 MAX_TOOLS = 128
 MAX_BIASES = 1024
 MAX_STOPS = 15  # one less than the engine takes: the end of a tool's call may be another
-TokenId = Annotated[str, StringConstraints(pattern=r"^\d{1,9}$")]
+MOST_TOP_K = 2**31 - 1
+
+
+def _limit(number: int) -> int:
+    if number == 0:
+        raise ValueError("Input should be 1 or more, or -1 for no limit")
+    return number
+
+
+Limit = Annotated[int, Field(ge=-1), AfterValidator(_limit)]
+"""Of an answer's tokens. Programs that were written for other local servers send -1 where they want none."""
+TokenId = Annotated[str, StringConstraints(pattern=r"^(0|[1-9][0-9]{0,8})$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
@@ -32,10 +53,32 @@ def _without_effect(default: Any = None) -> Any:
 
 
 class TextPart(_Model):
-    """A part of a message; other types than text are refused."""
+    """A part of a message; pictures and sounds are refused."""
 
     type: Literal["text"]
     text: str
+    prompt_cache_breakpoint: dict[str, Any] | None = _without_effect()
+
+
+class RefusalPart(_Model):
+    """A part of an assistant's message in which it said that it would not answer."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+    @property
+    def text(self) -> str:
+        """What it said."""
+        return self.refusal
+
+
+def _kind(part: Any) -> str:
+    return "RefusalPart" if isinstance(part, dict) and part.get("type") == "refusal" else "TextPart"
+
+
+Part = Annotated[
+    Annotated[TextPart, Tag("TextPart")] | Annotated[RefusalPart, Tag("RefusalPart")], Discriminator(_kind)
+]
 
 
 class CalledFunction(_Model):
@@ -58,19 +101,19 @@ class ChatMessage(_Model):
     """A message of a chat. Where several speak in one role, each one's name is put before what it says."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TextPart] | None = None
+    content: str | list[Part] | None = None
     name: str | None = None
-    refusal: None = _without_effect()
+    refusal: str | None = None
     annotations: Annotated[list[Any], Field(max_length=0)] | None = _without_effect()
     tool_calls: list[ToolCallPart] | None = None
     tool_call_id: str | None = None
 
     @property
     def text(self) -> str:
-        """The parts as one text."""
+        """The parts as one text; a refusal is what was said instead of any."""
         if isinstance(self.content, list):
             return "".join(part.text for part in self.content)
-        return self.content or ""
+        return self.content or self.refusal or ""
 
 
 class FunctionSpec(_Model):
@@ -122,18 +165,19 @@ class StreamOptions(_Model):
     """Of a streamed answer."""
 
     include_usage: bool | None = None
+    include_obfuscation: Literal[False] | None = _without_effect()
 
 
 class _Sampling(_Model):
     model: str
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Limit | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=0)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=-1, le=MOST_TOP_K)] | None = Field(default=None, description="0 and -1 are off.")
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = Field(
+    repetition_penalty: Annotated[float, Field(ge=0.01, le=10)] | None = Field(
         default=None,
         validation_alias=AliasChoices("repetition_penalty", "repeat_penalty"),
         description="Also under llama.cpp's name, repeat_penalty.",
@@ -157,7 +201,7 @@ class ChatRequest(_Sampling):
     """POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Limit | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     response_format: ResponseFormat | None = None
@@ -168,8 +212,11 @@ class ChatRequest(_Sampling):
     metadata: dict[str, str] | None = _without_effect()
     safety_identifier: str | None = _without_effect()
     prompt_cache_key: str | None = _without_effect()
+    prompt_cache_retention: str | None = _without_effect()
+    prompt_cache_options: dict[str, Any] | None = _without_effect()
     modalities: list[Literal["text"]] | None = _without_effect()
     service_tier: Literal["auto", "default"] | None = _without_effect()
+    verbosity: Literal["medium"] | None = _without_effect()
 
 
 class CompletionRequest(_Sampling):
@@ -178,7 +225,7 @@ class CompletionRequest(_Sampling):
     prompt: str | Annotated[list[str], Field(min_length=1, max_length=MAX_CHOICES)]
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     echo: Literal[False] | None = _without_effect()
-    best_of: Literal[1] | None = _without_effect()
+    best_of: Annotated[int, Field(ge=1)] | None = Field(default=None, description="As many as `n`, or 1.")
     suffix: Literal[""] | None = _without_effect()
 
 

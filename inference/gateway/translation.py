@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from inference.errors import InvalidRequestError
@@ -28,7 +29,11 @@ _ROLES: dict[str, Role] = {
 }
 _DEFAULT_TEMPERATURE = 1.0
 _TYPE_NAME = re.compile(r"[\[\]{}()A-Z]|^(str|int|float|bool|none)$")
-_WITHOUT_CHOICE = ("store", "modalities", "service_tier", "echo", "best_of", "suffix")
+_GREEDY_BELOW = 1e-5
+"""A temperature that stands for none; numbers that are divided by less than this overflow."""
+_LEAST_TOP_P = 1e-6
+_MOST_DIGITS = 400
+_MOST_FIELD_CHARS = 200
 MAX_SCHEMA_CHARS = 32 << 10
 _NO_PARAMETERS = {"type": "object", "properties": {}}
 _ANY_OBJECT = '{"type": "object"}'
@@ -41,11 +46,10 @@ async def read_body(request: Request, model: type[_Body]) -> _Body:
         ApiError: not JSON (400, 415), a field that is not known (400), or a value out of its range (422).
     """
     content = await request.body()
-    if content and request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-        given = request.headers.get("content-type", "nothing")[:100]
-        raise ApiError(415, f"Content-Type is {given}, but it must be application/json.", "unsupported_media_type")
+    if content:
+        _check_media(request.headers)
     try:
-        data = json.loads(content or b"{}", parse_constant=_no_constant, parse_float=_finite)
+        data = json.loads(content or b"{}", parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"The body is not JSON: {str(error)[:200]}.", "invalid_json") from error
     if not isinstance(data, dict):
@@ -54,6 +58,16 @@ async def read_body(request: Request, model: type[_Body]) -> _Body:
         return model.model_validate(data)
     except ValidationError as error:
         raise _refusal(error) from error
+
+
+def _check_media(headers: Headers) -> None:
+    kind, coding = headers.get("content-type", "nothing"), headers.get("content-encoding", "identity")
+    if kind.split(";")[0].strip().lower() != "application/json":
+        raise ApiError(415, f"Content-Type is {kind[:100]}, but it must be application/json.", "unsupported_media_type")
+    if coding.strip().lower() != "identity":
+        raise ApiError(
+            415, f"Content-Encoding is {coding[:100]}. Send the body as it is.", "unsupported_content_encoding"
+        )
 
 
 def _no_constant(name: str) -> None:
@@ -67,20 +81,29 @@ def _finite(text: str) -> float:
     return number
 
 
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"{text[:50]}... is too large a number")
+    return int(text)
+
+
 def _refusal(error: ValidationError) -> ApiError:
-    # Of a value that may be one thing or another, what went deepest is what was meant.
+    # Of a value that may be one thing or another, what went deepest is what was meant, and what has the right type.
     found = max(
-        error.errors(include_url=False, include_input=False, include_context=False), key=lambda e: len(e["loc"])
+        error.errors(include_url=False, include_input=False, include_context=False),
+        key=lambda e: (len(e["loc"]), not e["type"].endswith("_type")),
     )
     # Between the fields pydantic names the types that it has tried.
     parts = [str(part) for part in found["loc"] if isinstance(part, int) or not _TYPE_NAME.search(part)]
-    field = ".".join(parts)
+    field = ".".join(parts)[:_MOST_FIELD_CHARS]
     if found["type"] == "extra_forbidden":
         return unsupported(field)
-    is_choice = found["type"] in ("literal_error", "none_required")
-    if is_choice and (parts[0] in _WITHOUT_CHOICE or (len(parts) > 2 and parts[2] == "content")):
+    if found["type"] == "literal_error":
         return unsupported(field, f"{field}: {found['msg']}; this server has nothing else.")
-    return ApiError(422, f"{field}: {found['msg']}.", "invalid_value", field)
+    if parts[:1] == ["prompt"] and len(parts) > 1:
+        return unsupported("prompt", "prompt holds token ids or something else, but this server takes texts.")
+    said = found["msg"].removeprefix("Value error, ")
+    return ApiError(422, f"{field or 'A name'}: {said}.", "invalid_value", field)
 
 
 def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
@@ -111,6 +134,8 @@ def completion_requests(body: CompletionRequest) -> list[GenerationRequest]:
     Raises:
         ApiError: a value is out of its range.
     """
+    if body.best_of not in (None, 1, body.n or 1):
+        raise unsupported("best_of", "best_of is another number than n, but no answer is thrown away here.")
     prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
     if any(not prompt for prompt in prompts):
         raise ApiError(400, "A prompt is empty, but it must have some text.", "invalid_value", "prompt")
@@ -130,7 +155,7 @@ def _requests(
 ) -> list[GenerationRequest]:
     given: dict[str, Any] = {
         name: value
-        for name in ("top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+        for name in ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
         if (value := getattr(body, name)) is not None
     }
     bias = tuple((int(token), number) for token, number in (body.logit_bias or {}).items())
@@ -139,9 +164,11 @@ def _requests(
             GenerationRequest(
                 messages,
                 SamplingParams(
-                    temperature=_DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
+                    temperature=_temperature(body.temperature),
                     seed=None if body.seed is None else (body.seed + choice) % 2**63,
-                    max_new_tokens=max_tokens,
+                    top_k=max(body.top_k or 0, 0),
+                    top_p=1.0 if body.top_p is None else max(body.top_p, _LEAST_TOP_P),
+                    max_new_tokens=None if max_tokens == -1 else max_tokens,
                     stop=(*body.stops, *stops),
                     logit_bias=bias,
                     top_logprobs=top_logprobs,
@@ -156,6 +183,11 @@ def _requests(
         ]
     except InvalidRequestError as error:
         raise api_error(error) from error
+
+
+def _temperature(given: float | None) -> float:
+    number = _DEFAULT_TEMPERATURE if given is None else given
+    return number if number >= _GREEDY_BELOW else 0.0
 
 
 def _speakers(messages: Sequence[ChatMessage]) -> dict[str, set[str]]:
@@ -175,7 +207,7 @@ def _message(index: int, message: ChatMessage, speakers: Mapping[str, set[str]])
         raise ApiError(
             400, f"{field}.tool_calls belongs to the assistant only.", "invalid_value", f"{field}.tool_calls"
         )
-    if message.content is None and not message.tool_calls:
+    if message.content is None and not message.tool_calls and message.refusal is None:
         raise ApiError(400, f"{field}.content is missing.", "invalid_value", f"{field}.content")
     calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ())
     role, text = _ROLES[message.role], message.text

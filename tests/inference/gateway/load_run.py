@@ -1,7 +1,7 @@
 """Many clients at once against a real model, for tests and by hand:
 
 python -m tests.inference.gateway.load_run --seconds 120     32 clients; every answer is compared
-python -m tests.inference.gateway.load_run --figures         throughput of one and of eight, and a hotkey under load
+python -m tests.inference.gateway.load_run --figures         throughput of 1, 8 and 16, and a hotkey under load
 
 Both take another model and another backend, with longer answers where those are fast:
     --model random:qwen2.5-3b:w4 --backend cuda --context 32768 --tokens 256
@@ -191,12 +191,12 @@ class Peer:
 
 
 def throughput(gateway: Served, width: int, max_tokens: int = 48) -> float:
-    """Tokens per second of so many requests at once."""
+    """Tokens per second of so many requests at once; eight or more in all."""
 
     async def run() -> float:
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=TIMEOUT_S) as client:
             begun, tokens = time.perf_counter(), 0
-            for body in requests(gateway.model, (max_tokens,))[: 8 // width]:
+            for body in requests(gateway.model, (max_tokens,))[: max(1, 8 // width)]:
                 made = [client.post("chat/completions", json=body | {"seed": number}) for number in range(width)]
                 tokens += sum(each.json()["usage"]["completion_tokens"] for each in await asyncio.gather(*made))
             return tokens / (time.perf_counter() - begun)
@@ -272,29 +272,37 @@ class Background:
 _LONG = SamplingParams(max_new_tokens=600, logit_bias=((2, -100.0), (0, -100.0)))  # end tokens, so that it goes on
 
 
+_WORDS = ("in a hurry", "on the way", "at once")
 _PAUSE_STEPS = 20
 """A hotkey comes now and then, not at the heels of another one, whose place is just being given back."""
 
 
 def _after_pause(worker: Worker, background: Background, text: str) -> float:
     background.wait_for_steps(_PAUSE_STEPS)
+    time.sleep(random.uniform(0, statistics.median(background.gaps_s)))  # at any time in a step
     return first_token_s(worker, text)
 
 
 def print_throughput(gateway: Served, max_tokens: int) -> None:
     """Medians of rounds that take turns."""
+    widths = (1, 8, 16)
     throughput(gateway, 8, 8)
-    rounds = [tuple(throughput(gateway, width, max_tokens) for width in (1, 8)) for _ in range(3)]
-    one, eight = (statistics.median(figures) for figures in zip(*rounds, strict=True))
-    print(f"tokens per second: 1 request {one:.0f}, 8 requests {eight:.0f}, ratio {eight / one:.2f}")  # noqa: T201
+    rounds = [[throughput(gateway, width, max_tokens) for width in widths] for _ in range(3)]
+    one, *more = (statistics.median(figures) for figures in zip(*rounds, strict=True))
+    figures = ", ".join(
+        f"{width} requests {rate:.0f} ({rate / one:.2f} times)" for width, rate in zip(widths[1:], more, strict=True)
+    )
+    print(f"tokens per second: 1 request {one:.0f}, {figures}")  # noqa: T201
 
 
 def print_figures(gateway: RealGateway, max_tokens: int) -> None:
     """Throughput and a hotkey's first token, medians."""
     print_throughput(gateway, max_tokens)
-    idle = statistics.median(first_token_s(gateway.worker, f"{topic} at rest") for topic in TOPICS)
+    idle = statistics.median(
+        first_token_s(gateway.worker, f"{topic} {word} at rest") for word in _WORDS for topic in TOPICS
+    )
     with Background(gateway) as background:
-        late = [_after_pause(gateway.worker, background, f"{topic} in a hurry") for topic in TOPICS]
+        late = [_after_pause(gateway.worker, background, f"{topic} {word}") for word in _WORDS for topic in TOPICS]
         loaded = statistics.median(late)
     step = statistics.median(background.gaps_s)
     print(  # noqa: T201

@@ -130,8 +130,9 @@ def test_bodies_have_a_limit(start: Callable[..., GatewayServer]) -> None:
     ("body", "kind", "status"),
     [("{", "application/json", 400), ("[]", "application/json", 400), ("NaN", "application/json", 400),
      (CHAT, "text/plain", 415), ("[" * 100_000, "application/json", 400), ('{"a": 1e999}', "application/json", 400),
+     ('{"n": 1' + "0" * 500 + "}", "application/json", 400),
      ('{"\\ud800": 1}', "application/json", 422), ('{"model": "\\ud800"}', "application/json", 422)],
-    ids=["cut", "list", "nan", "text", "deep", "huge", "half a name", "half a text"],
+    ids=["cut", "list", "nan", "text", "deep", "huge", "long", "half a name", "half a text"],
 )  # fmt: skip
 def test_what_is_no_json_is_refused(port: int, body: str, kind: str, status: int) -> None:
     assert ask(port, body=body, Content_Type=kind)[0] == status
@@ -203,6 +204,28 @@ def test_a_connection_lives_on_behind_an_error(start: Callable[..., GatewayServe
         response.read()
         assert response.status == status
     connection.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "sent", "status"),
+    [
+        ("localhost", "localhost", 200),
+        ("127.0.0.1:1", "localhost", 200),
+        ("evil.example", "localhost", 403),
+        ("localhost", "evil.example", 403),
+        ("localhost@evil.example", "localhost", 403),
+    ],
+)
+def test_a_whole_url_may_be_the_target_where_it_is_one_of_ours(port: int, host: str, sent: str, status: int) -> None:
+    for scheme in ("http", "HTTP", "https"):
+        assert ask(port, path=f"{scheme}://{host}/v1/chat/completions", Host=sent)[0] == status
+    assert ask(port, "GET", f"http://{host}", None, Host=sent)[0] == (404 if status == 200 else status)
+
+
+def test_a_body_that_is_packed_is_refused_as_such(port: int) -> None:
+    status, body, _ = ask(port, Content_Encoding="gzip")
+    assert (status, body["error"]["code"]) == (415, "unsupported_content_encoding")
+    assert ask(port, Content_Encoding="Identity")[0] == 200
 
 
 def closes(connection: socket.socket) -> bool:
