@@ -177,8 +177,7 @@ def ask(
     """
     with errors_on_terminal():
         from app.engine_setup import tell_problems
-        from app.instance.ask_channel import tell_where
-        from app.terminal.ask import answer, answer_action, build_request, chosen_engine, find_action
+        from app.terminal.ask import Wanted, answer_given, chosen_engine
         from app.terminal.given_text import read_given
 
         chosen = {
@@ -189,20 +188,13 @@ def ask(
             "max_new_tokens": max_new_tokens,
         }
         sampling = {name: value for name, value in chosen.items() if value is not None}
+        wanted = Wanted(action, system, sampling, todo_format)
         given = read_given(text or [], clipboard)
         tell_problems(sys.stderr)
         choice = _engine_choice(backend, vram)
         engine = chosen_engine(model, choice, server, server_model)
-        if engine is None:
-            tell_where(sys.stderr)
-        if todo_format and not action:
-            raise UsageError("--format is for to-dos: give --action todos as well.")
         with backend_errors(choice):
-            if action:
-                chosen_action = find_action(given.as_one_text(), action, system, sampling, todo_format)
-                answer_action(chosen_action, model, stats, engine)
-            else:
-                answer(build_request(given.as_request(), system, sampling), model, stats, engine)
+            answer_given(given, wanted, model, stats, engine)
 
 
 @app.command()

@@ -65,15 +65,14 @@ def bench(
         plan = Plan(prompts, depths, decode or (128 if on_gpu else 64), repeat, chat)
         check_run(plan, json_file)
         name = chosen_model(settings, model)
-        choice = EngineChoice(backend, vram_bytes(vram))
-        options = engine_options(settings, choice)
+        options = engine_options(settings, EngineChoice(backend, vram_bytes(vram)))
         options = dataclasses.replace(options, threads=threads or options.threads)
         peers = [
             *_programs(llama_bench, gguf, 0 if on_gpu else options.threads or _cores()),
             *_server(server, server_model),
             *_torch(transformers, name if torch_int4 else "", on_gpu),
         ]
-        with backend_errors(choice):
+        with backend_errors(EngineChoice(backend)):
             report = run_bench(name, options, plan, peer, loads)
         # Twice, so that nothing is lost where a peer takes the whole process with it or is interrupted.
         _write(report, json_file)

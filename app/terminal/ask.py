@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, get_args
 
@@ -16,7 +16,7 @@ from app.actions.text_task import TextEngine, TextTask
 from app.engine_client import EngineClient
 from app.engine_setup import EngineChoice, ServerEngine, load_settings, open_worker, user_languages
 from app.gateway.running import ask_health, running_servers
-from app.instance.ask_channel import ask_running
+from app.instance.ask_channel import ask_running, tell_where
 from app.instance.instance import InstanceError, is_running
 from app.instance.running_app import RunningApp, app_events
 from app.language import Languages
@@ -24,6 +24,7 @@ from app.remote.address import RemoteAddressError, remote_address
 from app.remote.error import RemoteError, RemoteFault
 from app.terminal.answer_printer import AnswerPrinter, Events, Show, engine_events, shown_as, task_events
 from app.terminal.errors import UsageError
+from app.terminal.given_text import GivenText
 from app.todos.todo import TodoForm
 from inference.errors import InferenceError, ModelResidentError
 from inference.request import DoneEvent, GenerationRequest, Message, ModelState, Priority, SamplingParams
@@ -113,6 +114,41 @@ def chosen_engine(model: str, choice: EngineChoice | None, server: str, server_m
     except RemoteAddressError as error:
         raise UsageError(str(error)) from error
     return ServerEngine(address)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line wants done with a text.
+
+    Attributes:
+        action: the id of an action, "" for a question.
+        system: what the model is told first.
+        sampling: fields of SamplingParams that are given.
+        form: how to-dos are printed, "" for the usual one.
+    """
+
+    action: str = ""
+    system: str = ""
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    form: str = ""
+
+
+def answer_given(given: GivenText, wanted: Wanted, model: str, stats: bool, opened: OpenEngine | None = None) -> None:
+    """Prints the answer to what was given, and where it comes from if that is not this machine.
+
+    Raises:
+        InvalidRequestError, UnknownActionError, UsageError: it makes no sense.
+        InferenceError: see `answer`.
+    """
+    if opened is None:
+        tell_where(sys.stderr)
+    if wanted.action:
+        found = find_action(given.as_one_text(), wanted.action, wanted.system, wanted.sampling, wanted.form)
+        answer_action(found, model, stats, opened)
+    elif wanted.form:
+        raise UsageError("--format is for to-dos: give --action todos as well.")
+    else:
+        answer(build_request(given.as_request(), wanted.system, wanted.sampling), model, stats, opened)
 
 
 def answer(request: GenerationRequest, model: str, stats: bool, opened: OpenEngine | None = None) -> None:
