@@ -567,5 +567,9 @@
         <source>only for tests</source>
         <translation>仅供测试</translation>
     </message>
+    <message>
+        <source>Empty for the server's first</source>
+        <translation>留空则用服务器的第一个模型</translation>
+    </message>
 </context>
 </TS>

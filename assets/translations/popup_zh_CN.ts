@@ -41,7 +41,7 @@
     </message>
     <message>
         <source>Nothing was changed</source>
-        <translation>没有改动</translation>
+        <translation>没有更改</translation>
     </message>
     <message>
         <source>{used} of {count} used</source>

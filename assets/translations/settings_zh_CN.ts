@@ -460,19 +460,19 @@
         <translation>未找到</translation>
     </message>
     <message>
-        <source>as the system</source>
+        <source>As the system</source>
         <translation>跟随系统</translation>
     </message>
     <message>
-        <source>never</source>
+        <source>Never</source>
         <translation>从不</translation>
     </message>
     <message>
-        <source>all cores</source>
+        <source>All cores</source>
         <translation>全部核心</translation>
     </message>
     <message>
-        <source>as the server says</source>
+        <source>As the server says</source>
         <translation>由服务器决定</translation>
     </message>
     <message>

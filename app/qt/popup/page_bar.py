@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
 from app.qt.look.elided_label import ElidedLabel
 from app.qt.look.icons import svg_icon
-from app.qt.look.theme import SPACE_XS, Colors
+from app.qt.look.theme import SPACE_S, SPACE_XS, Colors
 from app.translation import Translator
 
 ICON_PX = 16
@@ -55,7 +55,7 @@ class PageBar(QWidget):
         }
         self.tabs: dict[Page, QToolButton] = {}
         self._group = QButtonGroup(self)
-        layout = QHBoxLayout(self)
+        layout = self._layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SPACE_XS // 2)
         for page, name in names.items():
@@ -138,6 +138,8 @@ class PageBar(QWidget):
         self.count_label.set_full_text(text)
         for button in self.change_buttons:
             button.setVisible(can_step)
+        # Icons have some room of their own at their right; words end where the text below does.
+        self._layout.setContentsMargins(0, 0, 0 if can_step else SPACE_S, 0)
         self.toggle_button.setEnabled(can_toggle)
 
     def set_todos(self, text: str, can_export: bool) -> None:

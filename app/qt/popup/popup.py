@@ -175,7 +175,8 @@ class Popup(GrowingWindow):
     @property
     def primary_button(self) -> QPushButton | None:
         """What Enter presses: Replace where the answer is meant for its source's place and can go there, else Copy."""
-        if self._state in (PopupState.WAITING, PopupState.STREAMING) or not self.pages.has_text:
+        is_running = self._state in (PopupState.WAITING, PopupState.STREAMING)
+        if is_running or not self.pages.has_text or not self.result_text().strip():
             return None
         return self.replace_button if self._replaces and self._can_replace else self.copy_button
 
@@ -308,6 +309,8 @@ class Popup(GrowingWindow):
     def _enter(self, state: PopupState) -> None:
         self._state = state
         has_text = self.pages.has_text
+        # An answer of nothing but white space, or without a to-do, is nothing to go on with.
+        has_result = has_text and bool(self.result_text().strip())
         is_running = state in (PopupState.WAITING, PopupState.STREAMING)
         is_notice = state is PopupState.NOTICE
         self.pages.setVisible(not is_notice or has_text)
@@ -318,13 +321,12 @@ class Popup(GrowingWindow):
         self.retry_button.setVisible(not is_running and self._can_retry)
         if had_focus:
             (self.stop_button if is_running else self.retry_button).setFocus()
-        self.copy_button.setVisible(has_text or not is_notice)
-        self.replace_button.setVisible(has_text or not is_notice)
-        self.copy_button.setEnabled(has_text or state is PopupState.STREAMING)
-        # An answer of nothing but white space, or without a to-do, is nothing to go on with.
-        self.chat_button.setVisible(not is_running and has_text and bool(self.result_text().strip()))
+        self.copy_button.setVisible(has_result or is_running)
+        self.replace_button.setVisible(has_result or is_running)
+        self.copy_button.setEnabled(has_result or state is PopupState.STREAMING)
+        self.chat_button.setVisible(not is_running and has_result)
         self.footer.setVisible(has_text or not is_notice or self._can_retry)
-        self.replace_button.setEnabled(self._can_replace and not is_running and has_text)
+        self.replace_button.setEnabled(self._can_replace and not is_running and has_result)
         self.footer.highlight(self.primary_button)
 
     # --- its height ---------------------------------------------------------------------------------------------

@@ -108,10 +108,13 @@ class RemoteDialog(QDialog):
         form.setSpacing(SPACE_M)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, field in ((tr("Address"), self.url), (tr("Key"), self.key), (tr("Model"), self.model)):
-            form.addRow(title, field)
+            label = QLabel(title)
+            label.setMinimumHeight(field.sizeHint().height())  # so that both stand on one line
+            form.addRow(label, field)
             field.setAccessibleName(title)
             if isinstance(field, QComboBox) and (line := field.lineEdit()) is not None:
                 line.setAccessibleName(title)
+                line.setPlaceholderText(tr("Empty for the server's first"))
         unencrypted = QHBoxLayout()
         unencrypted.setSpacing(SPACE_S)
         unencrypted.addWidget(self.plain)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.qt.hotkeys.edit import HotkeyEdit
-from app.qt.look.theme import SPACE_S, SPACE_XS, colors_of
+from app.qt.look.theme import SPACE_S, colors_of
 from app.qt.settings.values import choice_text, unit_text, zero_text
 from app.settings.settings import Setting, Value
 from app.translation import Translator
@@ -155,7 +155,7 @@ class _Integer(QSpinBox):
     def __init__(self, setting: Setting, zero: str) -> None:
         super().__init__()
         self._setting = setting
-        self.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
+        self.lineEdit().setTextMargins(SPACE_S - 1, 0, 0, 0)
         self.setRange(0 if zero else -_WIDEST_INTEGER, _WIDEST_INTEGER)
         self.setSpecialValueText(zero)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -189,7 +189,7 @@ class _Number(QDoubleSpinBox):
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self._setting = setting
-        self.lineEdit().setTextMargins(SPACE_XS, 0, 0, 0)
+        self.lineEdit().setTextMargins(SPACE_S - 1, 0, 0, 0)
         self.setRange(-1e12, 1e12)
         self.setDecimals(2)
         self.setSingleStep(0.05 if (setting.maximum or 0) <= 2 else 1.0)

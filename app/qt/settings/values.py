@@ -17,10 +17,10 @@ _UNITS = {
 }
 # Numbers of which 0 is no number.
 ZEROS = {
-    "popup.font_size": UserText("as the system"),
-    "model.idle_minutes": UserText("never"),
-    "engine.threads": UserText("all cores"),
-    "remote.context_tokens": UserText("as the server says"),
+    "popup.font_size": UserText("As the system"),
+    "model.idle_minutes": UserText("Never"),
+    "engine.threads": UserText("All cores"),
+    "remote.context_tokens": UserText("As the server says"),
 }
 # Choices that leave it to the system, and what the system says.
 _AUTOMATIC = "auto"

@@ -104,6 +104,10 @@ def test_a_text_without_mistakes_says_so(popup: Popup):
     assert popup.pages.bar.count_label.full_text == "Nothing was changed"
     assert not popup.pages.bar.next_button.isVisible()
     assert popup.result_text() == SOURCE
+    # The words end where the buttons below do.
+    label, button = popup.pages.bar.count_label, popup.copy_button
+    ends = [widget.mapTo(popup, widget.rect().topRight()).x() for widget in (label, button, popup.replace_button)]
+    assert ends[0] == max(ends[1:])
 
 
 def test_nothing_jumps_while_an_answer_with_changes_comes(popup: Popup):
@@ -152,6 +156,8 @@ def test_to_dos_are_a_list(popup: Popup, qtbot: QtBot):
         popup.pages.todo_view.menu.actions()[1].trigger()
     _answered(popup, TODOS, "[]")
     assert popup.pages.todo_view.empty_label.text() == "No to-dos found"
+    assert not popup.copy_button.isVisible()
+    assert not popup.replace_button.isVisible()
     assert popup.result_text() == ""
 
 

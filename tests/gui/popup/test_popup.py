@@ -50,6 +50,20 @@ def test_what_can_be_pressed_in_each_state(popup: Popup):
     assert _usable(popup) == set()
 
 
+def test_an_answer_of_nothing_can_only_be_tried_again(popup: Popup, qtbot: QtBot):
+    popup.show()
+    for text in ("  \n", ""):
+        popup.begin("Summarize")
+        popup.set_retryable(True)
+        popup.set_replaceable(True, "")
+        popup.append(text)
+        popup.finish("")
+        assert _usable(popup) == {"Try again"}
+        assert popup.primary_button is None
+        with qtbot.assertNotEmitted(popup.copy_requested, wait=20):
+            qtbot.keyClick(popup, Qt.Key.Key_Return)
+
+
 def test_it_does_not_ask_for_the_focus(popup: Popup):
     assert popup.testAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
     assert popup.windowFlags() & Qt.WindowType.Tool == Qt.WindowType.Tool

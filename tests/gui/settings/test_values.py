@@ -80,7 +80,7 @@ def test_words_are_typed_over_as_a_whole(make: Callable[..., SettingRow], qtbot:
     qtbot.keyClicks(box, "0")
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert wanted == [14, 0]
-    assert box.text() == "as the system"
+    assert box.text() == "As the system"
 
 
 @pytest.mark.parametrize(
