@@ -24,7 +24,8 @@ Kind = Literal["flag", "integer", "number", "text", "choice", "hotkey", "model",
 Listener = Callable[[str, Value], None]
 
 _HEADER = (
-    "Settings that differ from their defaults. Saved by the app; edit it while the app does not run, or reload it."
+    "Settings that differ from their defaults.\n"
+    "The file is read again when you save it. The app writes it too, and then keeps values, but no other comments."
 )
 _KIND_TYPES: dict[Kind, type] = {
     "flag": bool,

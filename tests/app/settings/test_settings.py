@@ -12,6 +12,8 @@ import pytest
 from app.actions.registry import ActionRegistry
 from app.settings.registry import setting_registry
 from app.settings.settings import Setting, SettingError, Settings, SettingsFileError, Value, program_names
+from app.settings.template import settings_template
+from app.translation import Translator
 
 NONE = Path("no-such-folder")
 ACTIONS = ActionRegistry(user_dir=NONE).all()
@@ -310,6 +312,22 @@ def test_programs_are_named_as_the_desktop_names_them() -> None:
     settings = Settings(NONE, REGISTRY)
     settings.set("privacy.leave_alone", " KeePassXC.exe,1password")
     assert settings.text("privacy.leave_alone") == "keepassxc, 1password"
+
+
+def test_the_head_of_the_file_says_what_becomes_of_an_edit(path: Path) -> None:
+    settings = load(path)
+    settings.set("popup.font_size", 14)
+    settings.save()
+    saved = path.read_text(encoding="utf-8")
+    assert "# The file is read again when you save it." in saved
+    assert "The file is read again when you save it." in settings_template(REGISTRY, Translator("en")), "the same words"
+    write(path, saved.replace("14", "15") + "# mine\n[popup_of_a_later_version]\nsize = 3\n")
+    assert settings.reload_if_changed()
+    assert settings.get("popup.font_size") == 15
+    settings.set("popup.font_size", 16)
+    settings.save()
+    text = path.read_text(encoding="utf-8")
+    assert ("size = 3" in text, "mine" in text) == (True, False), "values stay, other comments do not"
 
 
 def test_a_value_of_the_command_line_holds_until_another_is_chosen_and_is_never_saved(path: Path) -> None:
