@@ -20,29 +20,22 @@ from numpy.typing import NDArray
 
 from inference.backends import cuda_plan, cuda_self_check
 from inference.backends.backend import Batch, DeviceMemory
-from inference.backends.cuda_memory import StepMemory
-from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, aligned
+from inference.backends.cuda_memory import StepMemory, attention_shape, workspace_bytes
+from inference.backends.cuda_plan import MAX_ROWS, PREFILL_CHUNK, RESERVE_BYTES, SAMPLER_ROWS, aligned
 from inference.backends.cuda_variants import Variant, jobs_of, load_variants, needed_variants
 from inference.backends.cuda_weights import WeightLoader
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
 from kernels.device.driver import Device, DeviceBuffer
-from kernels.device.memory import MEMORY_BLOCK, rounded_up
 from kernels.errors import ContractError, KernelError
-from kernels.launch.attention import Attention, AttentionShape
+from kernels.launch.attention import Attention
 from kernels.launch.elementwise import Elementwise
 from kernels.launch.linear import DeviceMatrix, Linear
 from kernels.launch.matmul import Matmul
-from kernels.launch.sampling import Sampler, planned_sampler_bytes
+from kernels.launch.sampling import Sampler
 from kernels.shipped.build_pool import BuildPool
 from kernels.weights.block_tiles import tile_format
-
-PREFILL_CHUNK = 512
-"""Prompt tokens of a step: more gain little speed and take more memory."""
-RESERVE_BYTES = 16 << 20
-"""What the driver takes for modules and graphs, and blocks that are not full; measured, rounded up."""
-HEAD_DIMS = (64, 80, 96, 128, 256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,7 @@ class CudaBackend:
         Raises:
             BackendUnavailableError: the kernels do not take the model's shape.
         """
-        cuda_plan.check_shape(spec, HEAD_DIMS)
+        cuda_plan.check_shape(spec)
         formats, table = cuda_plan.model_formats(tensors)
         self._variants = needed_variants(self.gpu, spec, formats, table)
         return cuda_plan.model_bytes(spec, tensors)
@@ -150,13 +143,7 @@ class CudaBackend:
 
     def planned_workspace_bytes(self, spec: ModelSpec, max_batch_tokens: int) -> int:
         """See Backend. Page tables are counted for the longest context of the model."""
-        pages = cuda_plan.max_pages(spec)
-        parts = (
-            StepMemory.planned_bytes(spec, max_batch_tokens, pages),
-            Attention.workspace_bytes(_attention_shape(spec, pages), MAX_ROWS, self.gpu.sm_count),
-            planned_sampler_bytes(SAMPLER_ROWS, spec.vocab_size),
-        )
-        return sum(rounded_up(nbytes, MEMORY_BLOCK) for nbytes in parts)
+        return workspace_bytes(spec, max_batch_tokens, self.gpu.sm_count)
 
     # Weights
 
@@ -212,7 +199,7 @@ class CudaBackend:
         self._layer_bytes = cuda_plan.kv_page_bytes(spec) * num_pages // spec.num_layers
         self._side_bytes = self._layer_bytes // 2
         self._q_size, self._eps = spec.q_size, spec.rms_norm_eps
-        self._attention = Attention(self.gpu, _attention_shape(spec, num_pages), inv_freq, MAX_ROWS)
+        self._attention = Attention(self.gpu, attention_shape(spec, num_pages), inv_freq, MAX_ROWS)
         self._memory = StepMemory.allocate(self.gpu, spec, max_batch_tokens, num_pages)
         self._sampler = Sampler(self.gpu, SAMPLER_ROWS, spec.vocab_size)
 
@@ -380,7 +367,3 @@ class CudaBackend:
         assert self._pages is not None, "allocate has been called"
         keys = self._pages.pointer + layer * self._layer_bytes
         return keys, keys + self._side_bytes
-
-
-def _attention_shape(spec: ModelSpec, pages: int) -> AttentionShape:
-    return AttentionShape(spec.num_q_heads, spec.num_kv_heads, spec.head_dim, pages, spec.num_layers)

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from inference.backends import cuda_plan
 from inference.backends.backend import Batch
-from inference.backends.cuda_plan import Regions
+from inference.backends.cuda_plan import MAX_ROWS, SAMPLER_ROWS, Regions
 from inference.models.model_spec import ModelSpec
 from kernels.device.driver import Device, DeviceBuffer, Event, HostBuffer
+from kernels.device.memory import MEMORY_BLOCK, rounded_up
+from kernels.launch.attention import Attention, AttentionShape
 from kernels.launch.matmul import Activations
+from kernels.launch.sampling import planned_sampler_bytes
 
 _UPLOADS = 4
 """Steps whose arrays may be on their way to the GPU at once."""
@@ -43,17 +46,12 @@ class UploadRing:
         self._copied[self._at] = stream.record(self._copied[self._at])
 
 
-def _sizes(spec: ModelSpec, tokens: int, pages: int) -> dict[str, int]:
-    digits = Activations.nbytes_for(tokens, cuda_plan.widest(spec))
-    return {**cuda_plan.step_sizes(spec, tokens, pages), "activations": digits}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class StepMemory:
     """One allocation for all that steps read and write, beside what attention and sampler keep for themselves.
 
     Attributes:
-        at: addresses of its parts, see cuda_plan.step_sizes.
+        at: addresses of its parts, see cuda_plan.step_regions.
         prefill, decode: where each array lies in "batch" and in "rows".
         pages: width of the page tables.
         max_tokens: most tokens of a step.
@@ -73,20 +71,21 @@ class StepMemory:
     @staticmethod
     def planned_bytes(spec: ModelSpec, tokens: int, pages: int) -> int:
         """Bytes that `allocate` takes of the GPU's memory."""
-        return Regions.of(_sizes(spec, tokens, pages)).nbytes
+        digits = Activations.nbytes_for(tokens, cuda_plan.widest(spec))
+        return cuda_plan.step_regions(spec, tokens, pages, digits).nbytes
 
     @classmethod
     def allocate(cls, gpu: Device, spec: ModelSpec, tokens: int, pages: int) -> StepMemory:
         """Takes it."""
-        sizes = _sizes(spec, tokens, pages)
-        regions = Regions.of(sizes)
+        digits = Activations.nbytes_for(tokens, cuda_plan.widest(spec))
+        regions = cuda_plan.step_regions(spec, tokens, pages, digits)
         buffer = gpu.allocate(regions.nbytes)
         at = {name: buffer.pointer + offset for name, offset in regions.offsets.items()}
         prefill, decode = cuda_plan.prefill_arrays(tokens, pages), cuda_plan.decode_arrays(pages)
         return cls(
             buffer=buffer,
             at=at,
-            activations=Activations(at["activations"], sizes["activations"]),
+            activations=Activations(at["activations"], digits),
             prefill=prefill,
             decode=decode,
             pages=pages,
@@ -113,3 +112,19 @@ class StepMemory:
             end = start + array.nbytes
             staging[start:end] = np.ascontiguousarray(array, np.int32).reshape(-1).view(np.uint8)
         self.batches.send(self.at["batch"], 0, end)
+
+
+def attention_shape(spec: ModelSpec, pages: int) -> AttentionShape:
+    """What the attention kernels are told of a model; `pages` is the width of the page tables."""
+    return AttentionShape(spec.num_q_heads, spec.num_kv_heads, spec.head_dim, pages, spec.num_layers)
+
+
+def workspace_bytes(spec: ModelSpec, max_batch_tokens: int, sm_count: int) -> int:
+    """All that is allocated beside weights and KV, with page tables for the longest context of the model."""
+    pages = cuda_plan.max_pages(spec)
+    parts = (
+        StepMemory.planned_bytes(spec, max_batch_tokens, pages),
+        Attention.workspace_bytes(attention_shape(spec, pages), MAX_ROWS, sm_count),
+        planned_sampler_bytes(SAMPLER_ROWS, spec.vocab_size),
+    )
+    return sum(rounded_up(nbytes, MEMORY_BLOCK) for nbytes in parts)

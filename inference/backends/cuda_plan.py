@@ -2,7 +2,7 @@
 
     weights    one allocation: every stacked matrix as tiles, behind it its bias; norms in float32
     KV         one allocation: float16 pages, keys of all layers and values of all layers
-    workspace  one allocation: what a step reads and writes
+    workspace  one allocation: what a step reads and writes; what is never needed at the same time shares a place
 
 An untied embedding lies in pinned memory of the host and takes nothing here.
 """
@@ -19,11 +19,16 @@ from kernels.weights.block_tiles import tile_format
 from kernels.weights.quant_format import TILE_COLUMNS, TILE_ROWS, QuantFormat
 
 ALIGNMENT = 256
-MAX_ROWS = 8
+PREFILL_CHUNK = 512
+"""Prompt tokens of a step: more gain little speed and take more memory."""
+RESERVE_BYTES = 16 << 20
+"""What the driver takes for modules and graphs, and blocks that are not full; measured, rounded up."""
+HEAD_DIMS = (64, 80, 96, 128, 256)
+MAX_ROWS = 16
 """Sequences of a step, and rows of logits."""
 COMMON_KIND = "f32"
 """What the parts of a stack go through where their kinds differ."""
-WIDTHS = (1, 2, 4, 8)
+WIDTHS = (1, 2, 4, 8, 16)
 """Rows of the decode graphs."""
 SAMPLER_ROWS = 2 * MAX_ROWS
 """Rows that decode, and behind them rows for prompts that end in a step beside them."""
@@ -93,7 +98,7 @@ def kv_page_bytes(spec: ModelSpec) -> int:
     return spec.num_layers * 2 * PAGE_SIZE * spec.kv_size * 2
 
 
-def check_shape(spec: ModelSpec, head_dims: Iterable[int]) -> None:
+def check_shape(spec: ModelSpec) -> None:
     """Raises BackendUnavailableError where the kernels do not take a model's shape."""
     for name, value, multiple in (
         ("hidden size", spec.hidden_size, 16),
@@ -105,9 +110,9 @@ def check_shape(spec: ModelSpec, head_dims: Iterable[int]) -> None:
             raise BackendUnavailableError(
                 "cuda", f"the model's {name} is {value}, but the GPU's kernels take multiples of {multiple}."
             )
-    if spec.head_dim not in head_dims:
+    if spec.head_dim not in HEAD_DIMS:
         raise BackendUnavailableError(
-            "cuda", f"the model's heads are {spec.head_dim} wide, but the GPU's kernels take {sorted(head_dims)}."
+            "cuda", f"the model's heads are {spec.head_dim} wide, but the GPU's kernels take {HEAD_DIMS}."
         )
 
 
@@ -139,19 +144,39 @@ def widest(spec: ModelSpec) -> int:
     return -(-width // TILE_COLUMNS) * TILE_COLUMNS
 
 
-def step_sizes(spec: ModelSpec, tokens: int, pages: int) -> dict[str, int]:
-    """Bytes of what a step reads and writes, beside what attention and sampler keep for themselves."""
+def step_regions(spec: ModelSpec, tokens: int, pages: int, activation_bytes: int) -> Regions:
+    """What a step reads and writes, beside what attention and sampler keep for themselves.
+
+    Args:
+        tokens: most of a step.
+        pages: width of the page tables.
+        activation_bytes: of the products' input in 8 bits.
+    """
     number = 4
-    return {
-        "hidden": number * tokens * spec.hidden_size,
-        "qkv": number * tokens * (spec.q_size + 2 * spec.kv_size),
-        "attention": number * tokens * spec.q_size,
-        "gated": number * tokens * spec.intermediate_size,
-        "taken": number * MAX_ROWS * spec.hidden_size,
-        "logits": number * MAX_ROWS * spec.vocab_size,
-        "batch": prefill_arrays(tokens, pages).nbytes,
-        "rows": decode_arrays(pages).nbytes,
-    }
+    lasting = Regions.of(
+        {
+            "hidden": number * tokens * spec.hidden_size,
+            "taken": number * MAX_ROWS * spec.hidden_size,
+            "batch": prefill_arrays(tokens, pages).nbytes,
+            "rows": decode_arrays(pages).nbytes,
+            "activations": activation_bytes,
+        }
+    )
+    # A layer's attention is over when its MLP begins, and all layers are when the head does.
+    phases = (
+        Regions.of(
+            {
+                "qkv": number * tokens * (spec.q_size + 2 * spec.kv_size),
+                "attention": number * tokens * spec.q_size,
+            }
+        ),
+        Regions.of({"gated": number * tokens * spec.intermediate_size}),
+        Regions.of({"logits": number * MAX_ROWS * spec.vocab_size}),
+    )
+    offsets = dict(lasting.offsets)
+    for phase in phases:
+        offsets |= {name: lasting.nbytes + offset for name, offset in phase.offsets.items()}
+    return Regions(offsets, lasting.nbytes + max(phase.nbytes for phase in phases))
 
 
 def prefill_arrays(tokens: int, pages: int) -> Regions:

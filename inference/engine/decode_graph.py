@@ -44,6 +44,8 @@ _SLEPT_SHARE = 0.7
 _OUT_OF_MEMORY = 2
 """The driver's number."""
 _LEAST_SLEEP_S, _MOST_SLEEP_S = 0.001, 0.1
+_SPARE_SHARE = 0.5
+"""Of the time between two steps: the rest is for the host to launch the next one, however busy it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +69,7 @@ class DeviceRunner:
         graphs: False launches the same kernels one by one, for tests.
     """
 
-    looks_ahead = True
+    looks_ahead = answers_apart = True
 
     def __init__(self, decoder: Decoder, backend: CudaBackend, graphs: bool = True) -> None:
         """Runs every kernel of a decode step once, on padding, and captures the graphs."""
@@ -157,6 +159,10 @@ class DeviceRunner:
         # Before any other step lies a pause or a prompt, which tells nothing of how long the next one takes.
         self._interval_s, self._collected_at = now - self._collected_at if ticket.ahead else 0.0, now
         return tokens
+
+    def spare_s(self) -> float:
+        """See Runner. As long as it took between the two steps before, but for a share."""
+        return max(0.0, _SPARE_SHARE * self._interval_s - (time.perf_counter() - self._collected_at))
 
     def _choose(self, rows: Sequence[tuple[Row, int]]) -> dict[int, Choice]:
         """Tokens of the rows that the host chooses, by their place; waits for the logits that were queued last."""

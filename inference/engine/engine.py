@@ -8,47 +8,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from inference.engine.count_queue import slices
 from inference.engine.kv_cache import KvCache
+from inference.engine.prompts import ChatTokenizer, Prompts
 from inference.engine.runner import Choice, Row, Runner, ShouldStop, Ticket
 from inference.engine.scheduler import Chunk, Scheduler
 from inference.engine.scheduler import Sequence as TokenSequence
-from inference.errors import ContextOverflowError, InferenceError, ModelFormatError
+from inference.errors import InferenceError
 from inference.request import (
     DoneEvent,
     EngineReading,
     FailedEvent,
     FinishReason,
     GenerationRequest,
-    Message,
     ModelState,
     PrefillEvent,
+    Priority,
     RequestEvent,
     TokenEvent,
     TokenLogprob,
-    Tool,
     Usage,
 )
-from inference.text.chat_template import chat_texts
 from inference.text.detokenizer import Detokenizer
-from inference.text.grammar import GrammarCompiler, GrammarState, GrammarTokenizer
-
-_CHARS_A_TOKEN = 8  # more than texts have; so long a prompt is looked at before it is tokenized as a whole
-_SLICE_SLACK = 4  # tokens that the cuts of a slice may have added to it
-
-
-class ChatTokenizer(GrammarTokenizer, Protocol):
-    """What the engine needs of a tokenizer."""
-
-    def encode_chat(
-        self, messages: Sequence[Message], add_generation_prompt: bool = True, tools: Sequence[Tool] = ()
-    ) -> list[int]:
-        """The rendered prompt."""
-        ...
-
-    def encode_prompt(self, text: str) -> list[int]:
-        """A bare text that is to be gone on with."""
-        ...
+from inference.text.grammar import GrammarCompiler, GrammarState
 
 
 class Closable(Protocol):
@@ -143,9 +124,10 @@ class Engine:
         self._runner, self._backend, self._tokenizer = runner, backend, tokenizer
         self._sizes, self._name, self._clock, self._peak_bytes = sizes, name, clock, peak_bytes
         self._end_token_ids = tokenizer.end_token_ids
+        self._prompts = Prompts(tokenizer, sizes.context_tokens, sizes.vocab_size)
         self._grammars = GrammarCompiler(tokenizer, sizes.vocab_size)
         self._cache = KvCache(sizes.num_pages)
-        self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running)
+        self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running, runner.answers_apart)
         self._requests: dict[str, _Request] = {}
         self._in_step: list[str] = []
         # The step that the device computes while the tokens of the one before are looked at.
@@ -163,7 +145,7 @@ class Engine:
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a plain text."""
-        return len(self._tokenizer.encode_text(text))
+        return self._prompts.count_tokens(text)
 
     def add(
         self, request: GenerationRequest, submitted_at: float | None = None, token_ids: Sequence[int] | None = None
@@ -180,12 +162,7 @@ class Engine:
             ModelFormatError: a token of the prompt has no row in the embedding.
         """
         context = self._sizes.context_tokens
-        if token_ids is None:
-            self._refuse_hopeless(chat_texts(request.messages, request.tools) or [request.prompt])
-        prompt = self._prompt(request) if token_ids is None else list(token_ids)
-        if len(prompt) >= context:
-            raise ContextOverflowError(len(prompt), context)
-        self._check_ids(prompt)
+        prompt = self._prompts.checked(self._prompts.tokens_of(request) if token_ids is None else list(token_ids))
         grammar = None if request.grammar is None else self._grammars.start(request.grammar)
         params = request.sampling
         wanted = context if params.max_new_tokens is None else len(prompt) + params.max_new_tokens
@@ -202,36 +179,6 @@ class Engine:
             grammar=grammar,
         )
         self._scheduler.add(sequence)
-
-    def _prompt(self, request: GenerationRequest) -> list[int]:
-        if request.messages:
-            return self._tokenizer.encode_chat(request.messages, tools=request.tools)
-        return self._tokenizer.encode_prompt(request.prompt)
-
-    def _refuse_hopeless(self, texts: Sequence[str]) -> None:
-        """Reads of a text that is far too long only as much as proves it: all of it might take half a minute.
-
-        Raises:
-            ContextOverflowError: the messages are sure not to fit.
-        """
-        context, chars = self._sizes.context_tokens, sum(map(len, texts))
-        if chars <= _CHARS_A_TOKEN * context:
-            return
-        read = tokens = slack = 0
-        for text in texts:
-            for piece in slices(text):
-                read, tokens, slack = read + len(piece), tokens + self.count_tokens(piece), slack + _SLICE_SLACK
-                if tokens - slack >= context:
-                    raise ContextOverflowError(round(tokens * chars / read), context, is_estimate=read < chars)
-
-    def _check_ids(self, prompt: Sequence[int]) -> None:
-        # A vocabulary may be larger than the weights, by a mistake or on purpose; backends do not look.
-        rows = self._sizes.vocab_size
-        if rows and prompt and not 0 <= min(prompt) <= max(prompt) < rows:
-            raise ModelFormatError(
-                f"The text has tokens from {min(prompt)} to {max(prompt)}, but the model's weights know 0 to"
-                f" {rows - 1}: its vocabulary does not belong to them. Fetch the model again, or use another one."
-            )
 
     def cancel(self, request_id: str) -> DoneEvent | None:
         """Ends a request and frees its pages at once; None where the id is unknown."""
@@ -258,6 +205,17 @@ class Engine:
         events = self._finish(flight, self._runner.collect(flight.ticket))
         self._in_step = []
         return events
+
+    @property
+    def spare_s(self) -> float:
+        """Seconds that the next step need not be called for.
+
+        A step that was launched cannot be taken back, so the later the one after it is, the sooner a request comes in
+        that arrives meanwhile. Only answers that nobody looks at are made to run that risk of a pause.
+        """
+        if self._flight is None or any(row.chunk.sequence.priority < Priority.API for row in self._flight.rows):
+            return 0.0
+        return self._runner.spare_s()
 
     def _launch(self, chunks: Sequence[Chunk], ahead: bool, should_stop: ShouldStop | None) -> _Flight | None:
         """None where there is nothing to do or `should_stop` said so."""

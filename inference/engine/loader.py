@@ -26,7 +26,7 @@ from inference.request import ModelPlan
 from inference.store.model_store import ModelStore
 from inference.text.tokenizer import Tokenizer
 
-MAX_RUNNING = 8
+MAX_RUNNING = 16
 """Requests at once; each adds a row to the step and takes pages from the others."""
 
 log = logging.getLogger(__name__)

@@ -72,9 +72,15 @@ class Choice:
 
 
 class Runner(Protocol):
-    """What the engine needs of a decoder and a sampler together."""
+    """What the engine needs of a decoder and a sampler together.
+
+    Attributes:
+        looks_ahead: it takes steps before the tokens of the last one are known.
+        answers_apart: it computes the answers of a step and its prompts one after the other, not together.
+    """
 
     looks_ahead: bool
+    answers_apart: bool
 
     def launch(self, rows: Sequence[Row], ahead: bool, should_stop: ShouldStop | None = None) -> Ticket | None:
         """Begins a step; answers come first, then prompts.
@@ -92,6 +98,10 @@ class Runner(Protocol):
         Raises:
             InferenceError: the model's output holds no number to choose by.
         """
+        ...
+
+    def spare_s(self) -> float:
+        """Seconds for which the step under way will go on for certain: the one after it need not be launched before."""
         ...
 
 
@@ -114,7 +124,7 @@ class _Computed:
 class HostRunner:
     """Computes a step at once and chooses tokens with the plain sampler."""
 
-    looks_ahead = False
+    looks_ahead = answers_apart = False
 
     def __init__(self, decoder: Forward) -> None:
         self._decoder = decoder
@@ -129,6 +139,10 @@ class HostRunner:
         """See Runner."""
         wanting = [row for row in ticket.rows if row.wants_token]
         return [choose_token(row, logits) for row, logits in zip(wanting, ticket.logits, strict=True)]
+
+    def spare_s(self) -> float:
+        """See Runner. No step is under way between two calls."""
+        return 0.0
 
 
 def step_batch(rows: Sequence[Row]) -> Batch:

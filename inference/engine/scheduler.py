@@ -18,6 +18,8 @@ OVERTAKEN_LIMIT = 4
 DECODE_SHARE = 4
 """While answers are under way, chunks of prompts are this many times smaller: a long prompt must not stop a stream,
 unless it is more important than all of them."""
+REST_LIMIT = 4
+"""So many steps in a row answers wait for a prompt that is more important than all of them, where that helps it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,13 +82,17 @@ class Scheduler:
     Args:
         prefill_chunk: most prompt tokens of a step.
         max_running: most sequences at once.
+        answers_apart: a step of prompts and answers takes as long as one of each, so that answers do not come along
+            with a prompt that is more important, but wait for it.
     """
 
-    def __init__(self, cache: KvCache, prefill_chunk: int, max_running: int) -> None:
+    def __init__(self, cache: KvCache, prefill_chunk: int, max_running: int, answers_apart: bool = False) -> None:
         self._cache = cache
         self._prefill_chunk = prefill_chunk
         self._max_running = max_running
+        self._answers_apart = answers_apart
         self._arrivals = 0
+        self._rested = 0  # steps in a row
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
 
@@ -117,6 +123,8 @@ class Scheduler:
         answers = [chunk.sequence for chunk in chunks]
         yields = bool(prompts) and any(answer.priority <= prompts[0].priority for answer in answers)
         budget = max(1, self._prefill_chunk // DECODE_SHARE) if yields else self._prefill_chunk
+        if prompts and not yields and self._answers_apart and self._rested < REST_LIMIT:
+            chunks = []
         for sequence in prompts:
             if answers and not yields and sequence.priority > prompts[0].priority:
                 break
@@ -148,6 +156,9 @@ class Scheduler:
 
     def advance(self, chunks: list[Chunk]) -> None:
         """Says that a planned step has been computed."""
+        computed = {chunk.sequence for chunk in chunks}
+        rests = any(sequence.remaining == 1 and sequence not in computed for sequence in self.running)
+        self._rested = self._rested + 1 if rests else 0
         for chunk in chunks:
             sequence = chunk.sequence
             sequence.num_computed = chunk.start + chunk.count

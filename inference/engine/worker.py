@@ -39,6 +39,7 @@ ModelListener = Callable[[ModelEvent], None]
 
 CLOSE_TIMEOUT_S = 3.0
 _COUNT_S = 0.04  # so long texts are counted between two steps
+_LEAST_SPARE_S, _MOST_SPARE_S = 0.0002, 0.1
 _Event = TypeVar("_Event")
 
 
@@ -221,6 +222,7 @@ class Worker:
     def _run(self) -> None:
         while not self._ending:
             try:
+                self._spare()
                 self._take_commands(wait=not self._has_work())
                 self._follow_target()
                 self._count()
@@ -236,6 +238,12 @@ class Worker:
         engine = self._engine
         has_requests = bool(self._pending) or (engine is not None and engine.has_work)
         return has_requests or self._target is not None or bool(self._plans) or bool(self._counts)
+
+    def _spare(self) -> None:
+        """Sleeps while a step is under way, so that who comes meanwhile is seen before the next one is launched."""
+        spare_s = 0.0 if self._engine is None or self._urgent.is_set() else self._engine.spare_s
+        if spare_s > _LEAST_SPARE_S:
+            time.sleep(min(spare_s, _MOST_SPARE_S))
 
     def _follow_target(self) -> None:
         """Loads what is asked for, or the default model where something waits for one."""

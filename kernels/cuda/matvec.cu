@@ -1,4 +1,4 @@
-// Computes: y = W x for up to 8 tokens at once, W quantized; x optionally normalized; bias, residual or SiLU gate
+// Computes: y = W x for up to 16 tokens at once, W quantized; x optionally normalized; bias, residual or SiLU gate
 // Arguments: x, weights, bias, norm, residual, out, eps, rows, columns, tokens, tiles, units, slices, slice_tiles,
 //   windows, window_slices, batch_units, units_at_once, block_units, more_blocks, mean
 // Requires: 1 <= tokens <= TOKENS; rows >= 1; 4 <= columns <= 65536; columns % 4 == 0; tokens * rows < 2 ** 31;

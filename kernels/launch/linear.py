@@ -56,7 +56,7 @@ class Linear:
         epilogue: str = "store",
         residual: int = 0,
     ) -> None:
-        """out = W x (+ bias) for 1 to 8 tokens; each weight is read once.
+        """out = W x (+ bias) for 1 to 16 tokens; each weight is read once, or twice for over 8.
 
         A token's result is bitwise the same for any `tokens`, neighbours and GPU of this kind.
 
@@ -71,21 +71,19 @@ class Linear:
         Raises:
             ContractError: a shape that the kernel does not take.
         """
-        variant = next((count for count in matvec.TOKENS if count >= tokens), 0)
-        if not variant or tokens < 1 or epilogue not in matvec.EPILOGUES:
+        if not 1 <= tokens <= matvec.TOKENS[-1] or epilogue not in matvec.EPILOGUES:
             raise ContractError(
                 f"The matrix-vector product takes 1 to {matvec.TOKENS[-1]} tokens and an epilogue of"
                 f" {matvec.EPILOGUES}; {tokens} and {epilogue!r} were given."
             )
-        limit = self._device.shared_bytes_per_block
-        build = matvec.Build.of(matrix.format, limit)
-        shape = matrix.rows, matrix.columns
-        plan = matvec.plan(matrix.format, *shape, variant, epilogue, bool(norm), build, limit, self._sm_count)
-        arguments = matvec.MatvecArguments(
-            x, matrix.pointer, matrix.bias_pointer, norm, residual, out, eps, matrix.rows, matrix.columns, tokens,
-            plan.tiles, plan.units, plan.slices, plan.slice_tiles, plan.windows, plan.window_slices, plan.batch_units,
-            plan.units_at_once, plan.block_units, plan.more_blocks, 1.0 / matrix.columns,
-        )  # fmt: skip
-        defines = matvec.defines(matrix.format, variant, build, epilogue, bool(norm), plan.windows > 1)
-        kernel = self._device.kernel("matvec.cu", "matvec", **defines)
-        kernel.launch(arguments, plan.grid, build.warps * 32, plan.shared_bytes, self._stream)
+        product = matvec.Product(matrix.format, matrix.rows, matrix.columns, epilogue, bool(norm))
+        out_bytes = 4 * (matrix.rows // 2 if epilogue == "gated" else matrix.rows)
+        for count, plan in matvec.plan(product, tokens, self._device.shared_bytes_per_block, self._sm_count):
+            arguments = matvec.MatvecArguments(
+                x, matrix.pointer, matrix.bias_pointer, norm, residual, out, eps, matrix.rows, matrix.columns, count,
+                plan.tiles, plan.units, plan.slices, plan.slice_tiles, plan.windows, plan.window_slices,
+                plan.batch_units, plan.units_at_once, plan.block_units, plan.more_blocks, 1.0 / matrix.columns,
+            )  # fmt: skip
+            kernel = self._device.kernel("matvec.cu", "matvec", **matvec.defines(product, plan))
+            kernel.launch(arguments, plan.grid, plan.build.warps * 32, plan.shared_bytes, self._stream)
+            x, out, residual = x + count * 4 * matrix.columns, out + count * out_bytes, residual + count * out_bytes

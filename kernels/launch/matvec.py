@@ -14,12 +14,14 @@ from functools import cache
 from kernels.errors import ContractError
 from kernels.weights.quant_format import TILE_COLUMNS, TILE_ROWS, QuantFormat
 
-TOKENS = (1, 2, 4, 8)
+TOKENS = (1, 2, 4, 8, 16)
 """Tokens that the variants of the kernel are built for."""
 EPILOGUES = ("store", "add", "gated")
 
 _PARTIAL_BYTES = 16 << 10
 _MOST_UNITS = 8
+_FEW_ROUNDS = 4
+"""Reading the input so often costs less than reading the weights twice."""
 
 
 class MatvecArguments(ctypes.Structure):
@@ -35,6 +37,17 @@ class MatvecArguments(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix (rows, columns) and what is done with its product: see Linear.matvec."""
+
+    format: QuantFormat
+    rows: int
+    columns: int
+    epilogue: str
+    norm: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Build:
     """How the kernel is built for a GPU and a format: warps of a block, slots of each warp's ring of tiles."""
 
@@ -43,7 +56,7 @@ class Build:
 
     @classmethod
     def of(cls, of_format: QuantFormat, shared_bytes_per_block: int) -> Build:
-        """The measured choice for a GPU whose blocks may have so much shared memory."""
+        """The measured choice for a GPU whose blocks may have so much shared memory, with the most slots."""
         if shared_bytes_per_block < 96 << 10:  # sm_75: copies are not asynchronous there, more slots gain nothing
             return cls(8, 1)
         budget = 84 << 10 if shared_bytes_per_block > 160 << 10 else 66 << 10
@@ -58,6 +71,8 @@ class Plan:
     Attributes:
         shared_bytes: dynamic shared memory of a block.
         grid: blocks.
+        tokens, build: the variant of the kernel.
+        input_rounds: how often a block reads and quantizes x, a window of it at a time.
     """
 
     tiles: int
@@ -72,6 +87,9 @@ class Plan:
     more_blocks: int
     shared_bytes: int
     grid: int
+    tokens: int
+    build: Build
+    input_rounds: int
 
 
 def _x_tile_bytes(of_format: QuantFormat, tokens: int) -> int:
@@ -80,34 +98,58 @@ def _x_tile_bytes(of_format: QuantFormat, tokens: int) -> int:
 
 
 def _most_slice_tiles(build: Build, limit: int) -> int:
-    """A slice of x must fit beside the rings, also for 8 tokens."""
+    """A slice of x must fit beside the rings, for any number of tokens."""
     if build.warps == 16:
         return 10
     return 20 if limit > 160 << 10 else 6
 
 
-@cache
-def plan(
-    of_format: QuantFormat,
-    rows: int,
-    columns: int,
-    tokens: int,
-    epilogue: str,
-    norm: bool,
-    build: Build,
-    limit: int,
-    sm_count: int,
-) -> Plan:
-    """Cuts a product for `sm_count` blocks of at most `limit` bytes of shared memory; `tokens` is that of the variant.
+def plan(product: Product, tokens: int, limit: int, sm_count: int) -> list[tuple[int, Plan]]:
+    """The launches of a product: tokens and plan of each.
 
-    x of all of K lies in shared memory where it fits, else of as many slices as do, at a time.
+    One that reads each weight once; two of half as many tokens where x of all takes so much room that it would be
+    read more often.
+
+    Args:
+        limit: bytes of shared memory that a block may have.
+        sm_count: SMs that share the work.
 
     Raises:
         ContractError: not even one slice fits.
     """
-    tiles = -(-columns // TILE_COLUMNS)
-    parts = 2 if epilogue == "gated" else 1
-    units = -(-rows // TILE_ROWS) // parts
+    variant = next(count for count in TOKENS if count >= tokens)
+    whole = _cut(product, variant, limit, sm_count)
+    if variant == TOKENS[-1]:
+        half = _cut(product, variant // 2, limit, sm_count)
+        if half is not None and (whole is None or whole.input_rounds > max(_FEW_ROUNDS, half.input_rounds)):
+            return [(variant // 2, half), (tokens - variant // 2, half)]
+    if whole is None:
+        raise ContractError(
+            f"A product of {product.columns} columns with {tokens} tokens in {product.format.name} does not fit into"
+            f" the {limit} bytes of shared memory that a block of this GPU has, even in slices."
+        )
+    return [(tokens, whole)]
+
+
+@cache
+def _cut(product: Product, tokens: int, limit: int, sm_count: int) -> Plan | None:
+    """The plan of a variant; None where not even one slice fits.
+
+    Where x does not fit beside the rings as a whole, shorter rings make room for more of it: to read and quantize it
+    again for every batch of rows costs more than they gain.
+    """
+    most = Build.of(product.format, limit)
+    builds = [Build(most.warps, stages) for stages in range(most.stages, 0, -1)]
+    plans = [_cut_for(build, product, tokens, limit, sm_count) for build in builds]
+    return min((each for each in plans if each is not None), key=lambda each: each.input_rounds, default=None)
+
+
+def _cut_for(build: Build, product: Product, tokens: int, limit: int, sm_count: int) -> Plan | None:
+    """x of all of K lies in shared memory where it fits, else of as many slices as do, at a time."""
+    of_format = product.format
+    tiles = -(-product.columns // TILE_COLUMNS)
+    parts = 2 if product.epilogue == "gated" else 1
+    units = -(-product.rows // TILE_ROWS) // parts
     slice_tiles = min(2 * -(-tiles // (2 * build.warps)), _most_slice_tiles(build, limit))
     slices = -(-tiles // slice_tiles)
     # A block for each SM, or a smaller grid where many would idle.
@@ -120,27 +162,26 @@ def plan(
         item_bytes = window_slices * TILE_ROWS * tokens * 4
         fixed = ring + window_slices * slice_tiles * _x_tile_bytes(of_format, tokens)
         fixed += 2 * TILE_COLUMNS * tokens if of_format.groups > 1 else 0
-        fixed += -(-tiles // 4) * 4 * tokens * 4 if norm else 0
+        fixed += -(-tiles // 4) * 4 * tokens * 4 if product.norm else 0
         least = 1 if window_slices == 1 else min(units_at_once, 2 * build.warps // tokens)  # else warps would idle
         most = max(least, min(_MOST_UNITS, -(-units // grid), _PARTIAL_BYTES // (2 * parts * item_bytes)))
         most = min(most, 2 * build.warps // tokens)  # a thread for each output of a batch
         for batch_units in range(most, least - 1, -1):
             shared = fixed + 2 * batch_units * parts * item_bytes
             if shared <= limit:
-                return Plan(tiles, units, slices, slice_tiles, -(-slices // window_slices), window_slices, batch_units,
-                            units_at_once, block_units, more_blocks, shared, grid)  # fmt: skip
-    raise ContractError(
-        f"A product of {columns} columns with {tokens} tokens in {of_format.name} takes {shared} bytes of shared memory"
-        f" even in slices; a block of this GPU has {limit}."
-    )
+                windows = -(-slices // window_slices)
+                batches = -(-(block_units + (more_blocks > 0)) // batch_units)
+                return Plan(tiles, units, slices, slice_tiles, windows, window_slices, batch_units, units_at_once,
+                            block_units, more_blocks, shared, grid, tokens, build,
+                            windows * batches if windows > 1 else 1)  # fmt: skip
+    return None
 
 
-def defines(
-    of_format: QuantFormat, tokens: int, build: Build, epilogue: str, norm: bool, windowed: bool
-) -> dict[str, int]:
+def defines(product: Product, of_plan: Plan) -> dict[str, int]:
     """The macros of a variant of cuda/matvec.cu."""
+    of_format = product.format
     return {
         "BITS": of_format.bits, "GROUP": of_format.group_size, "MINIMA": int(not of_format.symmetric),
-        "TOKENS": tokens, "WARPS": build.warps, "STAGES": build.stages,
-        "EPILOGUE": EPILOGUES.index(epilogue), "NORM": int(norm), "WINDOWED": int(windowed),
+        "TOKENS": of_plan.tokens, "WARPS": of_plan.build.warps, "STAGES": of_plan.build.stages,
+        "EPILOGUE": EPILOGUES.index(product.epilogue), "NORM": int(product.norm), "WINDOWED": int(of_plan.windows > 1),
     }  # fmt: skip

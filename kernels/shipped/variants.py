@@ -101,12 +101,11 @@ def _embed(target: Target) -> Iterator[Defines]:
 
 def _matvec(target: Target) -> Iterator[Defines]:
     for of_format in target.formats:
-        build = matvec.Build.of(of_format, target.shared_bytes)
         widths = matvec.TOKENS if of_format in target.main_formats else (matvec.TOKENS[0], matvec.TOKENS[-1])
         for tokens, (rows, columns, epilogue, norm) in itertools.product(widths, _PRODUCTS):
-            size = rows, columns, tokens, epilogue, norm, build, target.shared_bytes, _SM_COUNT
-            windowed = matvec.plan(of_format, *size).windows > 1
-            yield matvec.defines(of_format, tokens, build, epilogue, norm, windowed)
+            product = matvec.Product(of_format, rows, columns, epilogue, norm)
+            for _, plan in matvec.plan(product, tokens, target.shared_bytes, _SM_COUNT):
+                yield matvec.defines(product, plan)
 
 
 def _matmul(target: Target) -> Iterator[Defines]:

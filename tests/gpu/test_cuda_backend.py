@@ -13,6 +13,7 @@ pytest.importorskip("torch")
 
 from inference.backends.backend import PAGE_SIZE
 from inference.backends.cuda_backend import CudaBackend
+from inference.backends.cuda_plan import MAX_ROWS
 from inference.backends.torch_backend import TorchBackend
 from inference.engine.decode_graph import DeviceRunner
 from inference.engine.decoder import Decoder, load_weights
@@ -29,7 +30,7 @@ from inference.models.rope import inv_freq
 from inference.request import SamplingParams
 from kernels.weights.reference import dequantize
 
-NUM_PAGES = 24
+NUM_PAGES = 48
 CHUNK = 96
 GREEDY = SamplingParams()
 
@@ -95,7 +96,7 @@ class OnDevice:
         nbytes = self.backend.planned_model_bytes(spec, tensors)
         self.backend.begin_load(spec, nbytes)
         self.decoder = Decoder(spec, self.backend, load_weights(source, self.backend))
-        self.backend.allocate(spec, inv_freq(spec), NUM_PAGES, CHUNK + 8)
+        self.backend.allocate(spec, inv_freq(spec), NUM_PAGES, CHUNK + MAX_ROWS)
         if poison is not None:
             self.backend.fill_pages(poison)
         self.runner = DeviceRunner(self.decoder, self.backend, graphs=graphs)
@@ -200,13 +201,15 @@ def test_graphs_equal_eager_launches_and_poisoned_pages_change_nothing(
 def test_a_rows_logits_are_the_same_bits_in_every_company(on_device: Callable[..., OnDevice]) -> None:
     device = on_device(RandomModel("random:test:w4", SPECS["qwen2"]))
     rng = np.random.default_rng(5)
-    sequences = [sequence(rng.integers(0, 1000, 20 + 9 * i).tolist(), [2 * i, 2 * i + 1]) for i in range(8)]
+    sequences = [
+        sequence(rng.integers(0, 1000, 20 + 9 * i).tolist(), [3 * i, 3 * i + 1, 3 * i + 2]) for i in range(MAX_ROWS)
+    ]
     tokens = [device.step([row(one, 0, len(one.token_ids))])[0] for one in sequences]
     for one, token in zip(sequences, tokens, strict=True):
         one.token_ids.append(token)
     rows = [row(one, len(one.token_ids) - 1, 1) for one in sequences]
     alone = [(device.step([each])[0], device.logits(1)[0]) for each in rows]
-    for count in (2, 3, 4, 5, 8):
+    for count in (2, 3, 4, 5, 8, 9, MAX_ROWS):
         together = device.step(rows[:count])
         logits = device.logits(count)
         for place in range(count):
@@ -236,11 +239,11 @@ def test_planned_and_measured_memory_agree(device: object) -> None:
     before = backend.device_memory(0)
     plan = estimate_memory(
         spec, backend.planned_model_bytes(spec, tensors), backend, free_bytes=before.free_bytes,
-        reserve_bytes=before.reserve_bytes, default_context=32768, max_batch_tokens=CHUNK + 8,
+        reserve_bytes=before.reserve_bytes, default_context=32768, max_batch_tokens=CHUNK + MAX_ROWS,
     ).checked()  # fmt: skip
     backend.begin_load(spec, plan.weight_bytes)
     decoder = Decoder(spec, backend, load_weights(source, backend))
-    backend.allocate(spec, inv_freq(spec), plan.num_pages, CHUNK + 8)
+    backend.allocate(spec, inv_freq(spec), plan.num_pages, CHUNK + MAX_ROWS)
     runner = DeviceRunner(decoder, backend)
     loaded = backend.gpu.allocated_bytes
     one = sequence(list(range(90)), range(pages_for(200)))

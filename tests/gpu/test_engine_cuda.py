@@ -86,6 +86,13 @@ def test_conversations_beside_each_other_are_those_of_each_alone(
     assert together == alone
 
 
+def test_sixteen_at_once_get_the_answers_that_they_get_alone(opened: Callable[..., Engine]) -> None:
+    engine = opened(8192)
+    requests = [ask(f"Question {number}. " * (1 + number), max_new_tokens=40 + number) for number in range(20)]
+    alone = [run(engine, {0: request})[0] for request in requests]
+    assert run(engine, dict(enumerate(requests))) == alone
+
+
 @pytest.mark.parametrize("sampling", [{}, SAMPLED], ids=["greedy", "sampled"])
 def test_looking_ahead_and_graphs_change_no_token(sampling: dict[str, Any], opened: Callable[..., Engine]) -> None:
     engine = opened()

@@ -63,11 +63,11 @@ def error(out: NDArray[Any], expected: NDArray[Any]) -> float:
 def test_every_format_and_number_of_tokens(device, guarded, rng, name):
     columns = int(rng.choice([128, 576, 896]))
     product = Product(device, guarded, random_matrix(rng, name, 48, columns), rng.normal(size=48).astype(np.float32))
-    x = rng.normal(size=(8, columns)).astype(np.float32)
-    outs = [product.run(x[:tokens]) for tokens in range(1, 9)]
-    assert error(outs[7], product.expected(x)) < 2e-4
+    x = rng.normal(size=(16, columns)).astype(np.float32)
+    outs = [product.run(x[:tokens]) for tokens in range(1, 17)]
+    assert error(outs[-1], product.expected(x)) < 2e-4
     for tokens, out in enumerate(outs, start=1):
-        np.testing.assert_array_equal(out, outs[7][:tokens], err_msg=f"{tokens} tokens")
+        np.testing.assert_array_equal(out, outs[-1][:tokens], err_msg=f"{tokens} tokens")
 
 
 @pytest.mark.parametrize("name", ["w4g128", "w3g128", "w4g32m", "w8g64"])
@@ -76,11 +76,27 @@ def test_every_format_and_number_of_tokens(device, guarded, rng, name):
 def test_shapes(device, guarded, rng, name, rows, columns):
     rows = 400 if columns > 5000 and rows == 5000 else rows
     product = Product(device, guarded, random_matrix(rng, name, rows, columns))
-    x = rng.normal(size=(8, columns)).astype(np.float32)
+    x = rng.normal(size=(16, columns)).astype(np.float32)
     out = product.run(x)
     assert error(out, product.expected(x)) < 2e-4
     np.testing.assert_array_equal(product.run(x[3:4]), out[3:4], err_msg="alone")
+    np.testing.assert_array_equal(product.run(x[5:13]), out[5:13], err_msg="eight of them")
     np.testing.assert_array_equal(product.run(x[2:6], sm_count=7), out[2:6], err_msg="on 7 SMs")
+
+
+@pytest.mark.parametrize("name", ["w4g128", "w3g128", "w4g32m", "w8g64"])
+@pytest.mark.parametrize("columns", [2048, 3584, 11008])
+def test_where_shared_memory_is_small(device, guarded, rng, name, columns, monkeypatch):
+    monkeypatch.setattr(device, "shared_bytes_per_block", 99 << 10)  # sm_86
+    product = Product(device, guarded, random_matrix(rng, name, 608, columns))
+    x = rng.normal(size=(16, columns)).astype(np.float32)
+    norm = rng.normal(1, 0.2, columns).astype(np.float32)
+    gate, up = np.split(product.expected(x, norm), 2, axis=1)
+    out = product.run(x, sm_count=3, norm=norm, epilogue="gated")
+    assert error(out, gate / (1 + np.exp(-gate)) * up) < 2e-4
+    for tokens in (1, 2, 3, 8, 9, 13):
+        few = product.run(x[:tokens], sm_count=5, norm=norm, epilogue="gated")
+        np.testing.assert_array_equal(few, out[:tokens], err_msg=f"{tokens} tokens")
 
 
 def test_rows_that_do_not_fill_a_tile(device, guarded, rng):
@@ -89,7 +105,7 @@ def test_rows_that_do_not_fill_a_tile(device, guarded, rng):
     assert error(product.run(x), product.expected(x)) < 2e-4
 
 
-@pytest.mark.parametrize("tokens", [1, 8])
+@pytest.mark.parametrize("tokens", [1, 8, 16])
 def test_the_longest_rows(device, guarded, rng, tokens):
     product = Product(device, guarded, random_matrix(rng, "w8g32m", 48, 32768))
     x = rng.normal(size=(tokens, 32768)).astype(np.float32)
@@ -97,7 +113,7 @@ def test_the_longest_rows(device, guarded, rng, tokens):
     assert error(product.run(x, norm=norm), product.expected(x, norm)) < 2e-4
 
 
-@pytest.mark.parametrize("tokens", [1, 2, 3, 8])
+@pytest.mark.parametrize("tokens", [1, 2, 3, 8, 11])
 @pytest.mark.parametrize("columns", [896, 3584])
 def test_normalized(device, guarded, rng, tokens, columns):
     product = Product(device, guarded, random_matrix(rng, "w4g128", 256, columns))
@@ -107,7 +123,7 @@ def test_normalized(device, guarded, rng, tokens, columns):
 
 
 @pytest.mark.parametrize("name", ["w4g128", "w3g32m"])
-@pytest.mark.parametrize("tokens", [1, 4, 7])
+@pytest.mark.parametrize("tokens", [1, 4, 7, 15])
 def test_added_to_the_residual_in_place(device, guarded, rng, name, tokens):
     product = Product(device, guarded, random_matrix(rng, name, 2048, 1536), rng.normal(size=2048).astype(np.float32))
     x = rng.normal(size=(tokens, 1536)).astype(np.float32)
@@ -117,7 +133,7 @@ def test_added_to_the_residual_in_place(device, guarded, rng, name, tokens):
 
 
 @pytest.mark.parametrize("name", ["w4g128", "w3g128", "w4g32m"])
-@pytest.mark.parametrize("tokens", [1, 2, 8])
+@pytest.mark.parametrize("tokens", [1, 2, 8, 16])
 @pytest.mark.parametrize("inner", [48, 4864])
 def test_gated(device, guarded, rng, name, tokens, inner):
     product = Product(device, guarded, random_matrix(rng, name, 2 * inner, 896))

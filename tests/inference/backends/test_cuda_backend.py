@@ -13,6 +13,7 @@ import pytest
 
 from inference.backends import cuda_backend
 from inference.backends.cuda_backend import CudaBackend
+from inference.backends.cuda_plan import WIDTHS
 from inference.backends.torch_backend import TorchBackend
 from inference.engine.decode_graph import DeviceRunner
 from inference.engine.decoder import Decoder, LoadStopped, load_weights
@@ -24,7 +25,16 @@ from inference.formats.model_source import ModelSource, WeightTensor
 from inference.formats.random_model import RandomModel
 from inference.models.model_spec import ModelSpec
 from inference.models.rope import inv_freq
-from inference.request import DoneEvent, FailedEvent, GenerationRequest, Grammar, Message, SamplingParams, TokenEvent
+from inference.request import (
+    DoneEvent,
+    FailedEvent,
+    GenerationRequest,
+    Grammar,
+    Message,
+    Priority,
+    SamplingParams,
+    TokenEvent,
+)
 from inference.text.tokenizer import Tokenizer
 from kernels.errors import DeviceError
 from kernels.launch.sampling import Sampler
@@ -177,8 +187,8 @@ def test_a_decode_step_is_one_graph_of_five_kernels_a_layer(emulated: list[Emula
     }  # fmt: skip
     # Each width was run once before it was captured.
     step = Counter(gpu.launched[:captured])
-    assert step["attention_decode"] == 2 * 4 * layers
-    assert step["matvec"] == 2 * 4 * (4 * layers + 1)
+    assert step["attention_decode"] == 2 * len(WIDTHS) * layers
+    assert step["matvec"] == 2 * len(WIDTHS) * (4 * layers + 1)
 
 
 @pytest.mark.parametrize("scheme", ["w4", "mixed"])
@@ -251,6 +261,27 @@ def test_a_slow_gpu_is_slept_for_but_not_for_the_pause_before_a_request(monkeypa
         tokens_of(engine, {0: 20}, new_tokens=new_tokens)
         # The prompt gives the first token; the second step began behind it; the third is the first of known length.
         assert slow.slept == pytest.approx([0.014] * sleeps)
+
+
+def test_the_next_step_can_wait_for_half_of_what_the_last_one_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = SlowGpu()
+    read = Sampler.read
+    monkeypatch.setattr("inference.engine.decode_graph.time", slow)
+    monkeypatch.setattr(Sampler, "is_ready", lambda *_: True)
+    engine = on_gpu(RandomModel("random:test:w4", SPEC))
+    monkeypatch.setattr(Sampler, "read", lambda sampler, step: slow.read(read(sampler, step)))
+    request = GenerationRequest((Message("user", "x"),), SamplingParams(max_new_tokens=9), Priority.API)
+    engine.add(request, token_ids=list(range(20)))
+    spare = []
+    for _ in range(4):
+        engine.step()
+        spare.append(engine.spare_s)
+    # Nothing is under way behind the prompt, and how long the step behind that takes is not known yet.
+    assert spare == pytest.approx([0.0, 0.0, 0.01, 0.01])
+    slow.now += 0.004
+    assert engine.spare_s == pytest.approx(0.006)
+    slow.now += 1.0
+    assert engine.spare_s == 0.0
 
 
 def test_an_answer_does_not_depend_on_its_neighbours() -> None:

@@ -17,6 +17,7 @@ from inference.request import (
     FailedEvent,
     GenerationRequest,
     Message,
+    Priority,
     RequestEvent,
     SamplingParams,
     TokenEvent,
@@ -73,7 +74,7 @@ class Device:
 class AheadRunner:
     """Computes at launch, as a stream does: in order, and before anybody has looked at the tokens."""
 
-    looks_ahead = True
+    looks_ahead = answers_apart = True
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -97,6 +98,9 @@ class AheadRunner:
         self.device.ahead.append(ahead)
         self.last = tokens
         return len(self.device.ahead) - 1, tokens
+
+    def spare_s(self) -> float:
+        return 0.5
 
     def collect(self, ticket: tuple[int, list[int]]) -> list[Choice]:
         number, tokens = ticket
@@ -224,6 +228,30 @@ def test_a_request_id_that_comes_again_gets_its_own_tokens_only() -> None:
         events += engine.step()
     text = "".join(event.text for event in events if isinstance(event, TokenEvent))
     assert run(make_engine(Device(16)), {0: ask("other", max_new_tokens=9)})["other"].split()[0] == text
+
+
+@pytest.mark.parametrize(("priority", "spare_s"), [(Priority.API, 0.5), (Priority.CHAT, 0.0), (Priority.ACTION, 0.0)])
+def test_only_answers_that_nobody_looks_at_are_launched_late(priority: Priority, spare_s: float) -> None:
+    engine = make_engine(Device(16))
+    assert engine.spare_s == 0.0
+    engine.add(GenerationRequest((Message("user", "abc"),), SamplingParams(max_new_tokens=20), priority))
+    engine.step()
+    assert engine.spare_s == 0.0, "nothing is computed: the prompt's token was waited for"
+    engine.step()
+    assert engine.spare_s == spare_s
+    while engine.has_work:
+        engine.step()
+    assert engine.spare_s == 0.0
+
+
+def test_one_person_who_looks_on_is_enough() -> None:
+    engine = make_engine(Device(16))
+    for priority in (Priority.API, Priority.CHAT):
+        engine.add(GenerationRequest((Message("user", "abc"),), SamplingParams(max_new_tokens=20), priority))
+    for _ in range(3):
+        engine.step()
+    assert engine._flight is not None
+    assert engine.spare_s == 0.0
 
 
 def test_a_host_runner_is_never_asked_to_look_ahead() -> None:

@@ -8,7 +8,15 @@ import pytest
 
 from inference.backends.backend import PAGE_SIZE
 from inference.engine.kv_cache import KvCache
-from inference.engine.scheduler import ANSWER_RESERVE_TOKENS, DECODE_SHARE, OVERTAKEN_LIMIT, Chunk, Scheduler, Sequence
+from inference.engine.scheduler import (
+    ANSWER_RESERVE_TOKENS,
+    DECODE_SHARE,
+    OVERTAKEN_LIMIT,
+    REST_LIMIT,
+    Chunk,
+    Scheduler,
+    Sequence,
+)
 from inference.request import Priority
 
 ACTION, CHAT, API = Priority.ACTION, Priority.CHAT, Priority.API
@@ -17,9 +25,11 @@ ACTION, CHAT, API = Priority.ACTION, Priority.CHAT, Priority.API
 class Bench:
     """A scheduler whose model answers at once: every wanted token is the next number."""
 
-    def __init__(self, num_pages: int = 64, prefill_chunk: int = 256, max_running: int = 8) -> None:
+    def __init__(
+        self, num_pages: int = 64, prefill_chunk: int = 256, max_running: int = 8, answers_apart: bool = False
+    ) -> None:
         self.cache = KvCache(num_pages)
-        self.scheduler = Scheduler(self.cache, prefill_chunk, max_running)
+        self.scheduler = Scheduler(self.cache, prefill_chunk, max_running, answers_apart)
         self.sequences: dict[str, Sequence] = {}
         self.finished: list[str] = []
         self._next_token = 1_000_000
@@ -98,6 +108,41 @@ def test_a_prompt_that_is_more_important_than_all_answers_is_read_at_full_size()
     assert bench.step() == {"a": 1, "hotkey": 100}
     assert bench.step() == {"a": 1, "hotkey": 50}
     assert bench.step() == {"a": 1, "hotkey": 1, "b": 100 // DECODE_SHARE}
+
+
+def test_answers_rest_for_a_more_important_prompt_where_they_would_hold_it_up() -> None:
+    bench = Bench(prefill_chunk=100, answers_apart=True)
+    bench.add("job", prompt=50, priority=API, answer=30)
+    bench.step()
+    bench.add("hotkey", prompt=250, priority=ACTION)
+    assert [bench.step() for _ in range(4)] == [
+        {"hotkey": 100},
+        {"hotkey": 100},
+        {"hotkey": 50},
+        {"hotkey": 1, "job": 1},
+    ]
+
+
+def test_answers_rest_for_a_few_steps_only() -> None:
+    bench = Bench(prefill_chunk=100, answers_apart=True)
+    bench.add("job", prompt=50, priority=API, answer=30)
+    bench.step()
+    bench.add("hotkey", prompt=2_000, priority=ACTION)
+    steps = [bench.step() for _ in range(3 * (REST_LIMIT + 1))]
+    assert [number for number, step in enumerate(steps) if "job" in step] == [
+        REST_LIMIT,
+        2 * REST_LIMIT + 1,
+        3 * REST_LIMIT + 2,
+    ]
+    assert all(step["hotkey"] == 100 for step in steps)
+
+
+def test_answers_do_not_rest_for_their_like() -> None:
+    bench = Bench(prefill_chunk=100, answers_apart=True)
+    bench.add("job", prompt=50, priority=API, answer=30)
+    bench.step()
+    bench.add("other job", prompt=100, priority=API)
+    assert bench.step() == {"job": 1, "other job": 100 // DECODE_SHARE}
 
 
 def test_one_step_reads_several_prompts() -> None:
@@ -247,7 +292,7 @@ def test_planning_twice_gives_the_same_step() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_comes_everything_ends_and_every_page_is_given_back(seed: int) -> None:
     rng = random.Random(seed)
-    bench = Bench(num_pages=16, prefill_chunk=rng.choice([16, 100, 256]), max_running=rng.choice([1, 3, 8]))
+    bench = Bench(16, rng.choice([16, 100, 256]), rng.choice([1, 3, 8]), answers_apart=rng.choice([True, False]))
     cancelled = 0
     for index in range(60):
         prompt = rng.randint(1, 14 * PAGE_SIZE)

@@ -387,6 +387,7 @@ class StubEngine:
         self._step = step
         self.requests: list[GenerationRequest] = []
         self.closed = False
+        self.spare_s = 0.0
 
     @property
     def has_work(self) -> bool:
@@ -478,6 +479,28 @@ def test_an_exception_in_a_step_fails_its_requests_and_the_worker_lives(
         assert USER_WORDS not in caplog.text
     finally:
         worker.close()
+
+
+def test_who_comes_while_a_step_is_under_way_is_seen_before_the_next_one(tmp_path: Path) -> None:
+    begun, seen = threading.Event(), list[list[str]]()
+
+    def step(should_stop: Callable[[], bool]) -> None:
+        seen.append([request.messages[0].content for request in engine.requests])
+        engine.spare_s = 0.3 if not begun.is_set() else 0.0
+        begun.set()
+
+    engine, answers = StubEngine(step), [Answer() for _ in range(3)]
+    worker = stub_worker(StubPlan(engine, tensors=3, tensor_s=0.05), tmp_path)
+    try:
+        worker.submit(ask("first"), answers[0])
+        worker.submit(ask("second"), answers[1])
+        assert begun.wait(5)
+        worker.submit(ask("late"), answers[2])
+        for answer in answers:
+            assert isinstance(answer.end(), DoneEvent)
+    finally:
+        worker.close()
+    assert seen == [["first", "second"], ["second", "late"], ["late"]]
 
 
 def test_a_gpu_that_fails_gives_the_model_back_and_the_next_request_loads_it_again(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_the_better_scheme_loses_less(
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_auto_fills_what_there_is(tiny_model: TinyModel, tmp_path: Path, tied: bool) -> None:
-    path = tiny_model("llama", tie_word_embeddings=tied)
+    path = tiny_model("llama", tie_word_embeddings=tied, head_dim=64)
     source = open_model(path)
     spec = source.spec
     source.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from inference.errors import InvalidRequestError
 from inference.formats.checkpoint.layout import EMBEDDING, HEAD
 from inference.models.model_spec import ModelSpec
-from inference.quantize.device_budget import kv_bytes, matrix_budget, workspace_bytes
+from inference.quantize.device_budget import matrix_budget
 from inference.quantize.scheme import Choice, choose_best, influence_of, matrices, open_choices, scheme_formats
 from kernels.weights.quant_format import QuantFormat
 
@@ -99,9 +101,12 @@ def test_the_embedding_has_no_choice() -> None:
 
 
 def test_what_lies_beside_the_weights() -> None:
-    assert kv_bytes(UNTIED, 8192) == 8192 * 57_344
-    assert kv_bytes(TIED, 1) == 64 * 36_864
-    assert 64 * MIB < workspace_bytes(TIED) < workspace_bytes(UNTIED) < 160 * MIB
-    budget = matrix_budget(UNTIED, int(3.237 * 2**30), 8192)
-    assert 2650 * MIB < budget < 2780 * MIB
+    card = int(3.237 * 2**30)
+    assert 2730 * MIB < matrix_budget(UNTIED, card, 8192) < 2790 * MIB
+    assert matrix_budget(UNTIED, card, 1) - matrix_budget(UNTIED, card, 8192) == (8192 - 64) * 57_344
     assert matrix_budget(UNTIED, 10, 8192) < 0
+
+
+def test_auto_is_for_models_that_a_gpu_runs() -> None:
+    with pytest.raises(InvalidRequestError, match=r"heads are 48 wide.*Choose w4, w4-all"):
+        matrix_budget(dataclasses.replace(UNTIED, head_dim=48), int(3.237 * 2**30), 8192)
