@@ -10,7 +10,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.diagnostics.doctor import cpu_name, shorten_home
+from app.diagnostics.doctor import shorten_home
+from app.diagnostics.machine import cpu_name
 from app.memory.vram import GpuUnreadableError, read_gpus
 
 _LIBRARIES = ("deskinfer", "numpy", "cuda-bindings", "nvidia-cuda-nvrtc-cu12", "torch", "transformers", "bitsandbytes")

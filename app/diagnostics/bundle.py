@@ -9,7 +9,6 @@ actions, and values of settings that are texts are not in it; of those it only s
 from __future__ import annotations
 
 import datetime
-import os
 import platform
 import zipfile
 from collections import deque
@@ -18,11 +17,11 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from app.actions.registry import ActionRegistry
-from app.diagnostics.doctor import LIBRARIES, cpu_name, disk_line, version_text
+from app.diagnostics.doctor import LIBRARIES, version_text
+from app.diagnostics.machine import gpu_lines, processor_lines
 from app.diagnostics.serving import serving_lines
 from app.paths import assets_dir, log_dir
 from app.settings.settings import Setting, Settings, Value
-from inference.byte_size import size_text
 from inference.errors import InferenceError
 from inference.request import EngineReading, Usage
 
@@ -129,22 +128,8 @@ def _program() -> Iterable[str]:
 
 
 def _machine() -> Iterable[str]:
-    import psutil
-
-    from app.memory.vram import GpuUnreadableError, read_gpus
-
-    yield f"{cpu_name()}, {psutil.cpu_count(logical=False)} cores, {os.cpu_count()} threads"
-    memory = psutil.virtual_memory()
-    yield f"memory {size_text(memory.total)}, {size_text(memory.available)} available"
-    yield disk_line()
-    try:
-        gpus = read_gpus()
-    except GpuUnreadableError:
-        yield "GPU: no NVIDIA GPU that can be read now"
-        return
-    for gpu in gpus:
-        major, minor = gpu.compute_capability
-        yield f"GPU: {gpu.name}, SM{major}{minor}, {size_text(gpu.total_bytes)}, driver {gpu.driver}"
+    yield from processor_lines()
+    yield from (f"GPU: {line}" for line in gpu_lines())
 
 
 def _engine(reading: EngineReading) -> Iterable[str]:

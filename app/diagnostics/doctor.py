@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.actions.registry import ActionRegistry
 from app.desktop.protocols import DesktopSession, Hotkey, HotkeyError
+from app.diagnostics.machine import gpu_lines, processor_lines
 from app.diagnostics.serving import serving_lines
 from app.engine_setup import backend_cure, chosen_model, engine_options, load_settings
 from app.paths import cache_dir, config_dir, data_dir, log_dir
@@ -155,32 +155,6 @@ def files() -> Lines:
         yield f"settings and {len(actions.all())} actions: no problem"
 
 
-def processor() -> Lines:
-    """CPU, memory, disk."""
-    import psutil
-
-    cores = psutil.cpu_count(logical=False) or "?"
-    yield f"{cpu_name()}, {cores} cores, {os.cpu_count()} threads"
-    memory = psutil.virtual_memory()
-    yield f"memory: {size_text(memory.total)}, {size_text(memory.available)} free"
-    yield disk_line()
-
-
-def disk_line() -> str:
-    """What is free where models are kept, or will be."""
-    folder = next((p for p in (data_dir(), *data_dir().parents) if p.exists()), Path("/"))
-    return f"disk for models: {size_text(shutil.disk_usage(folder).free)} free"
-
-
-def cpu_name() -> str:
-    """What the CPU calls itself."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-        return next(line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown CPU"
-
-
 def engine() -> Lines:
     """The CPU kernels, the backend that is chosen, and why not another."""
     yield from _kernels()
@@ -240,23 +214,9 @@ def gateway() -> Lines:
 
 
 def gpus() -> Lines:
-    """NVIDIA GPUs; a sleeping one stays asleep."""
-    from app.memory.vram import GpuUnreadableError, nvidia_devices, read_gpus
-
-    try:
-        found = read_gpus()
-    except GpuUnreadableError as error:
-        yield str(error)
-        yield from (f"NVIDIA device {address}, {state}" for address, state in nvidia_devices().items())
-        return
-    for gpu in found:
-        free = "free memory unknown" if gpu.free_bytes is None else f"{size_text(gpu.free_bytes)} free"
-        major, minor = gpu.compute_capability
-        yield f"{gpu.name}, SM{major}{minor}, {size_text(gpu.total_bytes)}, {free}, driver {gpu.driver}"
-    if not found:
-        yield "none"
-        return
-    yield from _cuda()
+    """NVIDIA GPUs, and whether our kernels can use them; a sleeping one stays asleep."""
+    if (yield from gpu_lines()):
+        yield from _cuda()
 
 
 def _cuda() -> Lines:
@@ -284,7 +244,7 @@ def libraries() -> Lines:
 SECTIONS: dict[str, Callable[[], Lines]] = {
     "Program": program,
     "Desktop": desktop,
-    "CPU": processor,
+    "CPU": processor_lines,
     "Engine": engine,
     "Models": models,
     "GPU": gpus,

@@ -94,7 +94,7 @@ def test_engine_section_names_kernels_and_backend() -> None:
 @pytest.fixture
 def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = GpuReading("Card", (8, 6), 4 << 30, 3 << 30, "580.1")
-    monkeypatch.setattr("app.memory.vram.read_gpus", lambda: [reading])
+    monkeypatch.setattr("app.diagnostics.machine.read_gpus", lambda: [reading])
 
 
 @pytest.mark.usefixtures("one_gpu")
@@ -122,7 +122,7 @@ def test_a_gpu_that_sleeps_is_left_asleep(monkeypatch: pytest.MonkeyPatch) -> No
     def asleep() -> list[GpuReading]:
         raise GpuUnreadableError("asleep")
 
-    monkeypatch.setattr("app.memory.vram.read_gpus", asleep)
+    monkeypatch.setattr("app.diagnostics.machine.read_gpus", asleep)
     monkeypatch.setattr("inference.engine.gpu_report.gpu_report", lambda: pytest.fail("it was woken"))
     assert next(doctor.gpus()) == "asleep"
 
