@@ -8,6 +8,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+_MOST_BEHIND_BYTES = 256 << 10
+"""Of requests that are sent before the one before them is answered."""
+
 
 class TimedConnection(H11Protocol):
     """HTTP/1.1 with limits of time on what a client owes: a request's head, a body that is refused, taking its answer.
@@ -38,6 +41,7 @@ class TimedConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         super().data_received(data)
+        self._read_on()
         self._watch()
 
     def on_response_complete(self) -> None:
@@ -65,6 +69,14 @@ class TimedConnection(H11Protocol):
             super().send_400_response(msg)
         except h11.LocalProtocolError:  # in the middle of an answer
             self.transport.abort()
+
+    def _read_on(self) -> None:
+        """What comes behind a request waits. Reading goes on, or nobody would hear that the client hangs up."""
+        if self.flow.read_paused and self.conn.their_state is h11.DONE:
+            if len(self.conn.trailing_data[0]) > _MOST_BEHIND_BYTES:
+                self.transport.abort()
+            else:
+                self.flow.resume_reading()
 
     def _watch(self) -> None:
         if self.transport.is_closing() or not self._is_owed():

@@ -222,6 +222,42 @@ def test_heads_that_are_no_good(target: Target, head: str) -> None:
     assert status_of(target.send(head.encode("latin-1"))) < 500
 
 
+@pytest.mark.parametrize("behind", [b"", b"\r\n", b"GET /health HTTP/1.1\r\n", b"\0" * 100_000], ids=len)
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_who_hangs_up_is_heard_whatever_came_behind_the_request(
+    target: Target, behind: bytes, is_streamed: bool
+) -> None:
+    engine = target.engine
+    engine.holds = True
+    engine.cancelled_one.clear()
+    body = json.dumps({"model": "one", "messages": [{"role": "user", "content": "hi"}], "stream": is_streamed}).encode()
+    try:
+        before = len(engine.submitted)
+        with socket.create_connection(("127.0.0.1", target.server.port), timeout=HANGS_S) as connection:
+            connection.sendall(f"{HEAD}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            until = time.monotonic() + HANGS_S
+            while len(engine.submitted) == before and time.monotonic() < until:
+                time.sleep(0.005)
+            connection.sendall(behind)
+            time.sleep(0.02)  # it has been read
+        assert engine.cancelled_one.wait(5)
+        assert engine.cancelled[-1] == engine.submitted[-1].request_id
+    finally:
+        engine.holds = False
+
+
+def test_nobody_fills_the_memory_behind_a_request(target: Target) -> None:
+    target.engine.holds = True
+    body = json.dumps({"model": "one", "messages": [{"role": "user", "content": "hi"}]}).encode()
+    try:
+        with socket.create_connection(("127.0.0.1", target.server.port), timeout=HANGS_S) as connection:
+            connection.sendall(f"{HEAD}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            with pytest.raises(ConnectionError):  # long before all of it was sent
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1_000_000)
+    finally:
+        target.engine.holds = False
+
+
 HOSTILE_FORMS: list[dict[str, Any]] = [
     {"type": "string", "pattern": "^(a{1,1000}){1,1000}$"},
     {"type": "string", "pattern": "^(((a+)+)+)+b$"},
@@ -237,6 +273,13 @@ HOSTILE_FORMS: list[dict[str, Any]] = [
     {"type": "string", "pattern": "\ud800"},
     {"anyOf": []},
     {"not": {}},
+    {"type": "string", "pattern": "a" * 10_000},
+    {"type": "string", "pattern": "^(.*a.{40}|.*b.{41}|.*c.{43})$"},
+    {"$defs": {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}, "$ref": "#/$defs/d0"},
+    {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"},
+    {"type": "integer", "multipleOf": 999_999_937},
+    json.loads('{"items":' * 900 + "{}" + "}" * 900),
+    {"x-guidance": {"whitespace_pattern": "(" * 100}, "type": "object"},
 ]
 
 
