@@ -1,18 +1,15 @@
-"""The remote engine against a local server that streams, cuts, fails and hangs."""
+"""The remote engine against a local server: answers, cancelling, models, and its end."""
 
 from __future__ import annotations
 
 import queue
-import socket
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from app.engine_client import EngineClient
 from app.remote.address import RemoteAddress
-from app.remote.client import RemoteClient, RemoteTimeouts
+from app.remote.client import RemoteClient
 from app.remote.error import RemoteError, RemoteFault
 from app.remote.wire import RemoteModel
 from inference.engine.options import EngineOptions
@@ -20,9 +17,7 @@ from inference.errors import EngineStoppedError, InferenceError, InvalidRequestE
 from inference.request import (
     DoneEvent,
     FailedEvent,
-    GenerationRequest,
     Grammar,
-    Message,
     ModelEvent,
     ModelState,
     PrefillEvent,
@@ -30,82 +25,9 @@ from inference.request import (
     SamplingParams,
     TokenCounts,
     TokenEvent,
-    Tool,
 )
-from tests.app.remote.remote_server import Exchange, Script, answer, chunk, event, serve
-
-WAIT_S = 10.0
-
-
-@pytest.fixture
-def script() -> Iterator[Script]:
-    with serve(Script()) as script:
-        yield script
-
-
-@pytest.fixture
-def client(script: Script) -> Iterator[RemoteClient]:
-    client = RemoteClient(lambda _url: "sk-secret", RemoteTimeouts(answer_s=WAIT_S))
-    client.set_address(RemoteAddress(script.url, "small"))
-    yield client
-    client.close()
-
-
-def request(text: str = "hi", **fields: Any) -> GenerationRequest:
-    return GenerationRequest((Message("system", "Be brief."), Message("user", text)), **fields)
-
-
-class Events:
-    """The events of one request."""
-
-    def __init__(self) -> None:
-        self.all: list[RequestEvent] = []
-        self.queue: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
-
-    def __call__(self, event: RequestEvent) -> None:
-        self.all.append(event)
-        self.queue.put(event)
-
-    def wait_for(self, *kinds: type) -> RequestEvent:
-        while not isinstance(found := self.queue.get(timeout=WAIT_S), kinds):
-            pass
-        return found
-
-    def end(self) -> DoneEvent | FailedEvent:
-        found = self.wait_for(DoneEvent, FailedEvent)
-        assert isinstance(found, (DoneEvent, FailedEvent))
-        return found
-
-    @property
-    def text(self) -> str:
-        return "".join(event.text for event in self.all if isinstance(event, TokenEvent))
-
-
-def ask(client: RemoteClient, asked: GenerationRequest | None = None) -> Events:
-    events = Events()
-    client.submit(asked or request(), events)
-    return events
-
-
-def fault(client: RemoteClient) -> RemoteFault:
-    end = ask(client).end()
-    assert isinstance(end, FailedEvent)
-    assert isinstance(end.error, RemoteError)
-    assert end.error.text.source
-    return end.error.fault
-
-
-def replies(status: int, document: Any, kind: str = "application/json") -> Callable[[Exchange], None]:
-    return lambda exchange: exchange.reply(status, document, kind)
-
-
-def streams(*parts: bytes) -> Callable[[Exchange], None]:
-    def handler(exchange: Exchange) -> None:
-        exchange.begin()
-        for part in parts:
-            exchange.write(part)
-
-    return handler
+from tests.app.remote.client_rig import WAIT_S, ask, replies, request, streams
+from tests.app.remote.remote_server import Exchange, Script, answer, chunk, event
 
 
 def test_it_is_an_engine_client_that_starts_no_thread_before_its_first_use() -> None:
@@ -144,85 +66,6 @@ def test_what_is_off_is_not_sent_and_what_is_on_is(client: RemoteClient, script:
     assert sent["stop"] == ["END"]
     assert (sent["presence_penalty"], sent["logit_bias"]) == (1.0, {"5": -100})
     assert sent["response_format"]["json_schema"]["schema"] == {"type": "object"}
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        request(tools=(Tool("f", "", "{}"),)),
-        request(sampling=SamplingParams(top_logprobs=0)),
-        request(grammar=Grammar("regex", "a+")),
-        GenerationRequest((), prompt="Once"),
-    ],
-)
-def test_what_servers_have_not_in_common_is_refused_here(
-    client: RemoteClient, script: Script, asked: GenerationRequest
-) -> None:
-    end = ask(client, asked).end()
-    assert isinstance(end, FailedEvent)
-    assert isinstance(end.error, RemoteError)
-    assert end.error.fault is RemoteFault.LOCAL_ONLY
-    assert not script.seen
-
-
-SCHEMA = '{"type": "array"}'
-FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "array"}, "strict": True}}
-WISH = Grammar("lark", "start: /a+/", is_wish=True, json_schema=SCHEMA)
-
-
-def without_forms(exchange: Exchange) -> None:
-    """A server that knows no `response_format`, and no text with "long" in it."""
-    if "response_format" in exchange.json or "long" in exchange.json["messages"][-1]["content"]:
-        exchange.reply(400, {"error": {"message": "What is this?"}})
-    else:
-        exchange.begin()
-        exchange.write(answer("Hello"))
-
-
-def forms_of(script: Script) -> list[object]:
-    return [seen.json.get("response_format") for seen in script.seen]
-
-
-def test_a_wish_is_asked_for_as_a_schema(client: RemoteClient, script: Script) -> None:
-    ask(client, request(grammar=WISH)).end()
-    ask(client, request(grammar=Grammar("regex", "a+", is_wish=True))).end()
-    assert forms_of(script) == [FORM, None]
-
-
-def test_a_server_that_refuses_forms_answers_without_and_is_not_asked_for_them_again(
-    client: RemoteClient, script: Script
-) -> None:
-    script.complete = without_forms
-    for _ in range(2):
-        events = ask(client, request(grammar=WISH))
-        assert isinstance(events.end(), DoneEvent)
-        assert events.text == "Hello"
-        assert [type(event) for event in events.all] == [PrefillEvent, TokenEvent, DoneEvent]
-    assert forms_of(script) == [FORM, None, None]
-    with serve(Script()) as other:
-        client.set_address(RemoteAddress(other.url, "small"))
-        ask(client, request(grammar=WISH)).end()
-        assert forms_of(other) == [FORM], "another server may know them"
-
-
-def test_a_text_that_is_refused_says_nothing_of_forms(client: RemoteClient, script: Script) -> None:
-    script.complete = without_forms
-    end = ask(client, request("a long text", grammar=WISH)).end()
-    assert isinstance(end, FailedEvent)
-    assert isinstance(end.error, RemoteError)
-    assert end.error.fault is RemoteFault.REFUSED
-    script.complete = Script().complete
-    ask(client, request(grammar=WISH)).end()
-    assert forms_of(script) == [FORM, None, FORM]
-
-
-@pytest.mark.parametrize(("status", "grammar"), [(400, Grammar("json_schema", SCHEMA)), (503, WISH), (401, WISH)])
-def test_what_is_no_refusal_of_a_wish_is_told_at_once(
-    client: RemoteClient, script: Script, status: int, grammar: Grammar
-) -> None:
-    script.complete = replies(status, {"error": {"message": "No."}})
-    assert isinstance(ask(client, request(grammar=grammar)).end(), FailedEvent)
-    assert forms_of(script) == [FORM]
 
 
 def test_cuts_in_characters_and_events_do_no_harm(client: RemoteClient, script: Script) -> None:
@@ -274,102 +117,6 @@ def test_a_request_that_is_cancelled_at_once_ends(client: RemoteClient) -> None:
     events = ask(client, asked)
     client.cancel(asked.request_id)
     assert isinstance(events.end(), DoneEvent)
-
-
-def test_an_answer_that_breaks_off_keeps_its_text(client: RemoteClient, script: Script) -> None:
-    script.complete = streams(event(chunk("half an ")))
-    events = ask(client)
-    end = events.end()
-    assert isinstance(end, FailedEvent)
-    assert isinstance(end.error, RemoteError)
-    assert end.error.fault is RemoteFault.BROKEN_OFF
-    assert events.text == "half an "
-
-
-@pytest.mark.parametrize(
-    ("status", "document", "expected"),
-    [
-        (401, {"error": {"message": "Invalid key"}}, RemoteFault.KEY),
-        (403, "no", RemoteFault.KEY),
-        (404, {"error": {"message": "model 'small' not found"}}, RemoteFault.MODEL),
-        (404, {"object": "error", "message": "The model does not exist.", "code": 404}, RemoteFault.MODEL),
-        (404, {"detail": "Not Found"}, RemoteFault.NOT_OPENAI),
-        (404, "<html>", RemoteFault.NOT_OPENAI),
-        (301, "", RemoteFault.NOT_OPENAI),
-        (400, {"error": {"message": "too long"}}, RemoteFault.REFUSED),
-        (429, {"error": {"message": "slow down"}}, RemoteFault.BUSY),
-        (503, {"error": {"message": "Loading model"}}, RemoteFault.BUSY),
-        (500, [], RemoteFault.SERVER),
-    ],
-)
-def test_each_refusal_has_a_name(
-    client: RemoteClient, script: Script, status: int, document: Any, expected: RemoteFault
-) -> None:
-    script.complete = replies(status, document)
-    assert fault(client) is expected
-
-
-@pytest.mark.parametrize(
-    "handler",
-    [
-        replies(200, "<html>a router</html>", "text/html"),
-        replies(200, "no JSON"),
-        replies(200, {"hello": 1}),
-        streams(b"data: nonsense\n\n"),
-        streams(b'data: {"hello": 1}\n\n'),
-        streams(b"data: 1\n\n"),
-    ],
-)
-def test_what_is_no_such_server_is_named(client: RemoteClient, script: Script, handler: Any) -> None:
-    script.complete = handler
-    assert fault(client) is RemoteFault.NOT_OPENAI
-
-
-def test_a_failure_in_the_stream_is_told_in_its_own_words(client: RemoteClient, script: Script) -> None:
-    script.complete = streams(event(chunk("a")), event('{"error": {"message": "out of memory"}}'))
-    end = ask(client).end()
-    assert isinstance(end, FailedEvent)
-    assert "out of memory" in str(end.error)
-
-
-def test_nobody_listens() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    client = RemoteClient()
-    client.set_address(RemoteAddress(f"http://127.0.0.1:{port}/v1", "small"))
-    assert fault(client) is RemoteFault.UNREACHABLE
-    client.close()
-
-
-def test_nothing_is_set_up() -> None:
-    client = RemoteClient()
-    assert fault(client) is RemoteFault.NOT_SET_UP
-    client.close()
-
-
-@pytest.mark.parametrize("begins", [True, False])
-def test_a_server_that_hangs_is_given_up(script: Script, begins: bool) -> None:
-    def handler(exchange: Exchange) -> None:
-        if begins:
-            exchange.begin()
-            exchange.write(event(chunk("one")))
-        exchange.wait_until_gone()
-
-    script.complete = handler
-    client = RemoteClient(timeouts=RemoteTimeouts(answer_s=0.2))
-    client.set_address(RemoteAddress(script.url, "small"))
-    assert fault(client) is RemoteFault.TIMEOUT
-    client.close()
-
-
-def test_a_key_that_cannot_be_sent_is_refused_here(script: Script) -> None:
-    for key in ("schlüssel", "two\nlines"):
-        client = RemoteClient(lambda _url, key=key: key)
-        client.set_address(RemoteAddress(script.url, "small"))
-        assert fault(client) is RemoteFault.KEY
-        client.close()
-    assert not script.seen
 
 
 def test_requests_run_side_by_side_and_an_id_is_taken_once(client: RemoteClient, script: Script) -> None:
