@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -94,10 +95,10 @@ class GrammarState:
 
 
 class GrammarCompiler:
-    """Compiles grammars for one model. For one thread.
+    """Compiles grammars for one model. For one thread, but for `prepare`.
 
-    The first grammar takes some tenths of a second, in which the vocabulary is prepared, unless it was for an earlier
-    model; others take about a millisecond.
+    The vocabulary has to be prepared, which takes some tenths of a second, less where an earlier model had the same.
+    Who does not call `prepare` has that with the first grammar; others take about a millisecond.
 
     Args:
         vocab_size: logits of a token.
@@ -106,9 +107,14 @@ class GrammarCompiler:
     def __init__(self, tokenizer: GrammarTokenizer, vocab_size: int) -> None:
         self._tokenizer, self._vocab_size = tokenizer, vocab_size
         self._prepared: LLTokenizer | None = None
+        self._preparing = threading.Lock()
         self._end_token_ids = sorted(token_id for token_id in tokenizer.end_token_ids if token_id < vocab_size)
         self._barred: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._compiled: OrderedDict[Grammar, LLMatcher] = OrderedDict()
+
+    def prepare(self) -> None:
+        """Prepares the vocabulary, on any thread; a grammar that is started meanwhile waits."""
+        self._prepare()
 
     def start(self, grammar: Grammar) -> GrammarState:
         """A new answer's state.
@@ -136,33 +142,39 @@ class GrammarCompiler:
         return matcher
 
     def _prepare(self) -> LLTokenizer:
-        if self._prepared is None:
-            vocabulary = _Vocabulary(self._tokenizer, self._vocab_size, self._end_token_ids)
-            self._barred = np.array([not text for text in vocabulary.tokens], np.bool_)
-            self._barred[self._end_token_ids] = True
-            self._prepared = _prepared(vocabulary, self._end_token_ids)
-        return self._prepared
+        with self._preparing:
+            if self._prepared is None:
+                vocabulary = _Vocabulary(self._tokenizer, self._vocab_size, self._end_token_ids)
+                self._barred = np.array([not text for text in vocabulary.tokens], np.bool_)
+                self._barred[self._end_token_ids] = True
+                self._prepared = _prepared(vocabulary, self._end_token_ids)
+            return self._prepared
 
 
 _vocabularies: OrderedDict[tuple[bytes, tuple[int, ...]], tuple[_Vocabulary, LLTokenizer]] = OrderedDict()
-"""Prepared vocabularies, which outlive their models: preparing one holds the interpreter for 0.1 to 0.3 s, in which the
+"""Prepared vocabularies, which outlive their models: preparing one holds the interpreter for 0.1 to 0.2 s, in which the
 windows stand still, and a model that is loaded again, as after idle hours, brings the same one."""
+_vocabularies_lock = threading.Lock()
 
 
 def _prepared(vocabulary: _Vocabulary, end_token_ids: Sequence[int]) -> LLTokenizer:
+    key = (vocabulary.digest(), tuple(end_token_ids))
+    with _vocabularies_lock:
+        known = _vocabularies.pop(key, None) or (vocabulary, _made(vocabulary, end_token_ids))
+        known[0].take_over(vocabulary)
+        _vocabularies[key] = known
+        if len(_vocabularies) > _KEPT_VOCABULARIES:
+            _vocabularies.popitem(last=False)
+        return known[1]
+
+
+def _made(vocabulary: _Vocabulary, end_token_ids: Sequence[int]) -> LLTokenizer:
+    """In two calls, each of which holds the interpreter: others have a turn between them."""
     from llguidance import LLTokenizer, TokenizerWrapper
 
-    key = (vocabulary.digest(), tuple(end_token_ids))
-    known = _vocabularies.pop(key, None)
-    if known is None:
-        size, ends = len(vocabulary.tokens), list(end_token_ids)
-        wrapper = TokenizerWrapper(vocabulary)
-        known = vocabulary, LLTokenizer(wrapper, n_vocab=size, eos_token=ends, slices=[_STRING_TOKENS])
-    known[0].take_over(vocabulary)
-    _vocabularies[key] = known
-    if len(_vocabularies) > _KEPT_VOCABULARIES:
-        _vocabularies.popitem(last=False)
-    return known[1]
+    size, ends = len(vocabulary.tokens), list(end_token_ids)
+    whole = LLTokenizer(TokenizerWrapper(vocabulary), n_vocab=size, eos_token=ends, slices=[])
+    return whole.with_slices([_STRING_TOKENS])
 
 
 class _Vocabulary:

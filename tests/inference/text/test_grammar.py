@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from inference.errors import InvalidRequestError
 from inference.request import Grammar
+from inference.text import grammar as grammar_module
 from inference.text.grammar import GrammarCompiler, GrammarState
 
 CONTROL, END, OTHER_END, NOTHING = 256, 257, 258, 259
@@ -152,12 +156,10 @@ def test_a_kind_or_an_empty_text_is_refused_before_anything_else() -> None:
 def test_a_model_that_comes_again_finds_its_vocabulary_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     import llguidance
 
-    from inference.text import grammar
-
     made = []
     real = llguidance.LLTokenizer
     monkeypatch.setattr(llguidance, "LLTokenizer", lambda *args, **named: made.append(1) or real(*args, **named))
-    monkeypatch.setattr(grammar, "_vocabularies", type(grammar._vocabularies)())
+    monkeypatch.setattr(grammar_module, "_vocabularies", type(grammar_module._vocabularies)())
     words = Grammar("regex", "(yes|no)")
     for _ in range(3):
         assert allowed(GrammarCompiler(Bytes(), 270).start(words)) == [b"n", b"y"]
@@ -165,4 +167,53 @@ def test_a_model_that_comes_again_finds_its_vocabulary_prepared(monkeypatch: pyt
     GrammarCompiler(Bytes(), 265).start(words)
     GrammarCompiler(Bytes(), 266).start(words)
     assert len(made) == 3
-    assert len(grammar._vocabularies) == 2
+    assert len(grammar_module._vocabularies) == 2
+
+
+def test_a_vocabulary_is_prepared_ahead_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Slow(Bytes):
+        def token_bytes(self, token_id: int) -> bytes:
+            asked.append(token_id)
+            time.sleep(0.001)
+            return super().token_bytes(token_id)
+
+    monkeypatch.setattr(grammar_module, "_vocabularies", type(grammar_module._vocabularies)())
+    compiler = GrammarCompiler(Slow(), 270)
+    ahead = threading.Thread(target=compiler.prepare)
+    ahead.start()
+    while not asked:
+        time.sleep(0.001)
+    assert allowed(compiler.start(Grammar("regex", "(yes|no)"))) == [b"n", b"y"]  # waits for what is under way
+    ahead.join()
+    compiler.start(Grammar("regex", "maybe"))
+    assert len(asked) == 270
+
+
+def test_others_have_a_turn_while_a_vocabulary_is_prepared() -> None:
+    """It is as large as a real one; no single call may hold the interpreter for nearly all of the time."""
+
+    class Many(Bytes):
+        def token_bytes(self, token_id: int) -> bytes:
+            return super().token_bytes(token_id) if token_id < 270 else b"%x %x" % (token_id * 7919 % 65521, token_id)
+
+    turns: list[float] = []
+    ended = threading.Event()
+
+    def take_turns() -> None:
+        while not ended.is_set():
+            turns.append(time.perf_counter())
+            time.sleep(0.0005)
+
+    compiler = GrammarCompiler(Many(), 60_000)
+    vocabulary = grammar_module._Vocabulary(Many(), 60_000, compiler._end_token_ids)
+    other = threading.Thread(target=take_turns)
+    other.start()
+    start = time.perf_counter()
+    grammar_module._made(vocabulary, compiler._end_token_ids)
+    took = time.perf_counter() - start
+    ended.set()
+    other.join()
+    within = [start, *(turn for turn in turns if turn > start), start + took]
+    assert max(later - earlier for earlier, later in itertools.pairwise(within)) < 0.9 * took
