@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPlainTextEdit,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -29,6 +28,7 @@ from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.look.flow_layout import FlowLayout
 from app.qt.look.icons import app_icon, svg_icon, tray_icon
 from app.qt.look.placement import first_size
+from app.qt.look.scrolled import ScrolledPage
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, scaled, set_styled, style_sheet
 from app.qt.memory.feed import MemoryFeed
 from app.qt.memory.meter import VramMeter
@@ -185,12 +185,7 @@ class MainWindow(QWidget):
         layout.addSpacing(SPACE_XS)
         layout.addWidget(_hairline())
         layout.addWidget(self._hotkey_area())
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setWidget(page)
+        self.area = ScrolledPage(page)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.area)

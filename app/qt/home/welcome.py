@@ -12,14 +12,12 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QComboBox,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
@@ -31,6 +29,7 @@ from app.qt.error_text import error_notice
 from app.qt.hotkeys.binding import HotkeyState, HotkeyStatus
 from app.qt.look.icons import app_icon
 from app.qt.look.placement import first_size
+from app.qt.look.scrolled import ScrolledPage
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, colors_of, scaled, set_styled, style_sheet
 from app.qt.models.text import download_line
 from app.qt.settings.row import SettingRow, text_label
@@ -272,18 +271,6 @@ class HotkeyStep(QWidget):
         self.sample.selectAll()
 
 
-def _scrolled(step: QWidget) -> QScrollArea:
-    """What does not fit a small screen can be scrolled to."""
-    step.setObjectName("page")
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    area.setWidget(step)
-    return area
-
-
 class Welcome(QWidget):
     """Three steps; closing it at any of them is an end as well.
 
@@ -308,7 +295,8 @@ class Welcome(QWidget):
         self.heading.setFont(scaled(self.heading.font(), 1.4, QFont.Weight.DemiBold))
         self.pages = QStackedWidget()
         for step in (self.languages, self.model, self.hotkeys):
-            self.pages.addWidget(_scrolled(step))
+            step.setObjectName("page")
+            self.pages.addWidget(ScrolledPage(step))
         self.skip_button, self.back_button, self.next_button = (
             QPushButton(tr("Skip")),
             QPushButton(tr("Back")),

@@ -11,12 +11,10 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QFileDialog,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QMessageBox,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -24,6 +22,7 @@ from PySide6.QtWidgets import (
 from app.models.model_list import ListedModel, Origin
 from app.qt.look.icons import app_icon
 from app.qt.look.notice import Notice, NoticePanel
+from app.qt.look.scrolled import ScrolledPage
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, Colors, blend, colors_of, legible, scaled, style_sheet
 from app.qt.models.resident import ResidentPanel
 from app.qt.models.row import ModelRow, RowState
@@ -98,12 +97,9 @@ class ModelSwitcher(QWidget):
         column.setContentsMargins(0, 0, SPACE_S, 0)
         column.addLayout(self._list)
         column.addStretch()
-        self.list_area = QScrollArea()
-        self.list_area.setWidgetResizable(True)
-        self.list_area.setFrameShape(QFrame.Shape.NoFrame)
-        self.list_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list_area = ScrolledPage(inner)
+        self.list_area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.list_area.setAccessibleName(tr("Models"))
-        self.list_area.setWidget(inner)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_M)
         layout.setSpacing(SPACE_M)

@@ -12,19 +12,18 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from app.qt.look.elided_label import ElidedLabel
 from app.qt.look.icons import app_icon, svg_icon
+from app.qt.look.scrolled import ScrolledPage
 from app.qt.look.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, colors_of, style_sheet
 from app.qt.settings.banner import Banner
 from app.qt.settings.controls import ModelChoice
@@ -152,12 +151,7 @@ class SettingsDialog(QWidget):
         self._body_layout = QVBoxLayout(self._body)
         self._body_layout.setContentsMargins(SPACE_L + SPACE_XS, SPACE_XS, SPACE_L, SPACE_S)
         self._body_layout.setSpacing(SPACE_S)
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setWidget(self._body)
+        self.area = ScrolledPage(self._body)
         head = QVBoxLayout()
         head.setContentsMargins(SPACE_L + SPACE_XS, SPACE_M, SPACE_L, 0)
         head.setSpacing(SPACE_S)
