@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -95,10 +94,10 @@ class GrammarState:
 
 
 class GrammarCompiler:
-    """Compiles grammars for one model. For one thread, but for `prepare`.
+    """Compiles grammars for one model. For one thread.
 
-    The vocabulary has to be prepared, which takes some tenths of a second, less where an earlier model had the same.
-    Who does not call `prepare` has that with the first grammar; others take about a millisecond.
+    The vocabulary has to be prepared, which takes half a second, less where an earlier model had the same: by
+    `prepare` at a moment in which nobody waits, else with the first grammar. Others take about a millisecond.
 
     Args:
         vocab_size: logits of a token.
@@ -107,13 +106,12 @@ class GrammarCompiler:
     def __init__(self, tokenizer: GrammarTokenizer, vocab_size: int) -> None:
         self._tokenizer, self._vocab_size = tokenizer, vocab_size
         self._prepared: LLTokenizer | None = None
-        self._preparing = threading.Lock()
         self._end_token_ids = sorted(token_id for token_id in tokenizer.end_token_ids if token_id < vocab_size)
         self._barred: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._compiled: OrderedDict[Grammar, LLMatcher] = OrderedDict()
 
     def prepare(self) -> None:
-        """Prepares the vocabulary, on any thread; a grammar that is started meanwhile waits."""
+        """Prepares the vocabulary, unless that has been done."""
         self._prepare()
 
     def start(self, grammar: Grammar) -> GrammarState:
@@ -142,30 +140,27 @@ class GrammarCompiler:
         return matcher
 
     def _prepare(self) -> LLTokenizer:
-        with self._preparing:
-            if self._prepared is None:
-                vocabulary = _Vocabulary(self._tokenizer, self._vocab_size, self._end_token_ids)
-                self._barred = np.array([not text for text in vocabulary.tokens], np.bool_)
-                self._barred[self._end_token_ids] = True
-                self._prepared = _prepared(vocabulary, self._end_token_ids)
-            return self._prepared
+        if self._prepared is None:
+            vocabulary = _Vocabulary(self._tokenizer, self._vocab_size, self._end_token_ids)
+            self._barred = np.array([not text for text in vocabulary.tokens], np.bool_)
+            self._barred[self._end_token_ids] = True
+            self._prepared = _prepared(vocabulary, self._end_token_ids)
+        return self._prepared
 
 
 _vocabularies: OrderedDict[tuple[bytes, tuple[int, ...]], tuple[_Vocabulary, LLTokenizer]] = OrderedDict()
 """Prepared vocabularies, which outlive their models: preparing one holds the interpreter for 0.1 to 0.2 s, in which the
 windows stand still, and a model that is loaded again, as after idle hours, brings the same one."""
-_vocabularies_lock = threading.Lock()
 
 
 def _prepared(vocabulary: _Vocabulary, end_token_ids: Sequence[int]) -> LLTokenizer:
     key = (vocabulary.digest(), tuple(end_token_ids))
-    with _vocabularies_lock:
-        known = _vocabularies.pop(key, None) or (vocabulary, _made(vocabulary, end_token_ids))
-        known[0].take_over(vocabulary)
-        _vocabularies[key] = known
-        if len(_vocabularies) > _KEPT_VOCABULARIES:
-            _vocabularies.popitem(last=False)
-        return known[1]
+    known = _vocabularies.pop(key, None) or (vocabulary, _made(vocabulary, end_token_ids))
+    known[0].take_over(vocabulary)
+    _vocabularies[key] = known
+    if len(_vocabularies) > _KEPT_VOCABULARIES:
+        _vocabularies.popitem(last=False)
+    return known[1]
 
 
 def _made(vocabulary: _Vocabulary, end_token_ids: Sequence[int]) -> LLTokenizer:

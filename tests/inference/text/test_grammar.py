@@ -170,25 +170,23 @@ def test_a_model_that_comes_again_finds_its_vocabulary_prepared(monkeypatch: pyt
     assert len(grammar_module._vocabularies) == 2
 
 
-def test_a_vocabulary_is_prepared_ahead_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vocabulary_is_prepared_once_ahead_or_with_the_first_grammar() -> None:
     asked: list[int] = []
 
-    class Slow(Bytes):
+    class Heard(Bytes):
         def token_bytes(self, token_id: int) -> bytes:
             asked.append(token_id)
-            time.sleep(0.001)
             return super().token_bytes(token_id)
 
-    monkeypatch.setattr(grammar_module, "_vocabularies", type(grammar_module._vocabularies)())
-    compiler = GrammarCompiler(Slow(), 270)
-    ahead = threading.Thread(target=compiler.prepare)
-    ahead.start()
-    while not asked:
-        time.sleep(0.001)
-    assert allowed(compiler.start(Grammar("regex", "(yes|no)"))) == [b"n", b"y"]  # waits for what is under way
-    ahead.join()
-    compiler.start(Grammar("regex", "maybe"))
-    assert len(asked) == 270
+    for ahead in (2, 0):
+        asked.clear()
+        compiler = GrammarCompiler(Heard(), 270)
+        for _ in range(ahead):
+            compiler.prepare()
+        assert len(asked) == 270 * bool(ahead)
+        assert allowed(compiler.start(Grammar("regex", "(yes|no)"))) == [b"n", b"y"]
+        compiler.prepare()
+        assert len(asked) == 270
 
 
 def test_others_have_a_turn_while_a_vocabulary_is_prepared() -> None:
