@@ -111,8 +111,9 @@ class GrammarCompiler:
         self._compiled: OrderedDict[Grammar, LLMatcher] = OrderedDict()
 
     def prepare(self) -> None:
-        """Prepares the vocabulary, unless that has been done."""
-        self._prepare()
+        """Prepares the vocabulary, unless that has been done or no grammar can be followed."""
+        if self._end_token_ids:
+            self._prepare()
 
     def start(self, grammar: Grammar) -> GrammarState:
         """A new answer's state.
@@ -132,6 +133,8 @@ class GrammarCompiler:
     def _compile(self, grammar: Grammar) -> LLMatcher:
         from llguidance import LLMatcher, LLParserLimits
 
+        if not self._end_token_ids:
+            raise InvalidRequestError("The model has no token that ends an answer, so it can follow no grammar.")
         tokenizer = self._prepare()
         limits = LLParserLimits(verbose_errors=False)
         matcher = LLMatcher(tokenizer, _in_one_form(grammar), log_level=0, limits=limits)

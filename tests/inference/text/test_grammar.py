@@ -189,6 +189,13 @@ def test_a_vocabulary_is_prepared_once_ahead_or_with_the_first_grammar() -> None
         assert len(asked) == 270
 
 
+def test_a_model_whose_answers_never_end_follows_no_grammar() -> None:
+    endless = GrammarCompiler(Bytes(), 0)
+    endless.prepare()
+    with pytest.raises(InvalidRequestError, match="no token that ends"):
+        endless.start(Grammar("regex", "a"))
+
+
 def test_others_have_a_turn_while_a_vocabulary_is_prepared() -> None:
     """It is as large as a real one; no single call may hold the interpreter for nearly all of the time."""
 
