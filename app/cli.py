@@ -11,16 +11,29 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from app.bench.command import bench
-from app.terminal.errors import UsageError, backend_errors, errors_on_terminal
+from app.terminal.errors import UsageError, engine_errors, errors_on_terminal
 from app.terminal.models import models_app
 from app.terminal.quantize import quantize
 
 if TYPE_CHECKING:
     from app.engine_setup import EngineChoice
 
+_ORDER = ("run", "ask", "models", "doctor", "serve", "bench", "quantize")
+
+
+class _Commands(TyperGroup):
+    """Lists what most users need first."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """See TyperGroup."""
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Summarize, translate, rewrite, proofread, find to-dos: with a language model on this machine.",
     add_completion=False,
     rich_markup_mode=None,
@@ -78,6 +91,9 @@ def top(
         with errors_on_terminal():
             _send_to_app({"command": "action", "action": action, "source": "clipboard" if clipboard else "selection"})
         raise typer.Exit
+    if clipboard:
+        with errors_on_terminal():
+            raise UsageError("--clipboard is for --action here; deskinfer ask has one of its own, behind its name.")
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -105,7 +121,7 @@ def _engine_choice(backend: str, vram: str) -> EngineChoice | None:
         raise UsageError(str(error)) from error
 
 
-@app.command()
+@app.command(short_help="Start the tray app; without a display, show here what it does.")
 def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption = "") -> None:
     """Start the tray app; without a display, show the actions on a sample text here."""
     with errors_on_terminal():
@@ -120,7 +136,7 @@ def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption =
             typer.echo(message, err=True)
             raise typer.Exit(1)
         raise typer.Exit(start_windows([], partial(build_engine, model=model, choice=choice), choice))
-    with errors_on_terminal(), backend_errors(choice):
+    with errors_on_terminal(), engine_errors(choice):
         from app.engine_setup import open_worker
         from app.terminal.demo import run_demo
 
@@ -133,7 +149,7 @@ def run(model: ModelOption = "", backend: BackendOption = "", vram: VramOption =
         typer.echo("Ask your own: deskinfer ask --action summarize TEXT (see deskinfer ask --help)", err=True)
 
 
-@app.command()
+@app.command(short_help="Ask the model, or run an action on a text.")
 def ask(
     text: Annotated[
         list[str] | None, typer.Argument(metavar="WORDS", help="The question, or the text of an action.")
@@ -193,7 +209,7 @@ def ask(
         tell_problems(sys.stderr)
         choice = _engine_choice(backend, vram)
         engine = chosen_engine(model, choice, server, server_model)
-        with backend_errors(choice):
+        with engine_errors(choice):
             answer_given(given, wanted, model, stats, engine)
 
 
@@ -212,7 +228,7 @@ def serve(
         serve_here(host, port, model, _engine_choice(backend, vram), sys.stderr)
 
 
-@app.command()
+@app.command(short_help="Tell what this machine can do and what is wrong.")
 def doctor() -> None:
     """Tell what this machine can do and what is wrong, in one page for a bug report."""
     with errors_on_terminal():
@@ -221,7 +237,7 @@ def doctor() -> None:
         typer.echo(page())
 
 
-app.command()(bench)
+app.command(short_help="Measure speed and memory, beside other engines too.")(bench)
 
 if __name__ == "__main__":
     main()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from app.remote.routed_client import RoutedClient
     from inference.engine.options import EngineOptions
     from inference.engine.worker import Worker
+    from inference.errors import InferenceError
 
 SERVER_KEY_VARIABLE = "DESKINFER_SERVER_KEY"
 
@@ -84,6 +85,24 @@ def backend_cure(settings: Settings, choice: EngineChoice | None = None) -> str:
         return "`deskinfer doctor` tells more."
     place = "give --backend auto" if asked else "set engine.backend to auto in the settings"
     return f"Or {place}: what works here is then taken."
+
+
+def error_with_cure(error: InferenceError, settings: Settings, choice: EngineChoice | None = None) -> str:
+    """An error of an engine of this process, and what helps in the terminal."""
+    from inference.errors import BackendUnavailableError, ModelNotFoundError
+
+    if isinstance(error, BackendUnavailableError):
+        return f"{error} {backend_cure(settings, choice)}"
+    here = _models_here() if isinstance(error, ModelNotFoundError) else []
+    told = str(error).removesuffix(".")
+    return f"{told}; or choose one that is here with --model: {', '.join(here)}." if here else str(error)
+
+
+def _models_here() -> list[str]:
+    from inference.store.model_store import ModelStore
+
+    store = ModelStore()
+    return [stored.entry.id for stored in store.list() if stored.path is not None] + [path.name for path in store.own()]
 
 
 def chosen_model(settings: Settings, model: str = "") -> str:

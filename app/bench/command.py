@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.terminal.errors import UsageError, backend_errors, errors_on_terminal
+from app.terminal.errors import UsageError, engine_errors, errors_on_terminal
 
 if TYPE_CHECKING:
     from app.bench.peers import Peer
@@ -72,7 +72,7 @@ def bench(
             *_server(server, server_model),
             *_torch(transformers, name if torch_int4 else "", on_gpu),
         ]
-        with backend_errors(EngineChoice(backend)):
+        with engine_errors(EngineChoice(backend)):
             report = run_bench(name, options, plan, peer, loads)
         # Twice, so that nothing is lost where a peer takes the whole process with it or is interrupted.
         _write(report, json_file)

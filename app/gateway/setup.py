@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from app.engine_setup import EngineChoice, backend_cure, build_engine, tell_problems
+from app.engine_setup import EngineChoice, build_engine, error_with_cure, tell_problems
 from app.gateway.running import announced
 
 if TYPE_CHECKING:
@@ -68,12 +68,18 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
     Raises:
         InferenceError: the app runs, the address needs a key, or the port cannot be had.
     """
-    from inference.errors import BackendUnavailableError
-    from inference.gateway.options import GatewayOptions
+    from inference.errors import InvalidRequestError
+    from inference.gateway.options import GatewayOptions, is_loopback
 
     settings = tell_problems(notes)
     _refuse_beside_app(settings)
-    options = GatewayOptions(host=host, port=port, api_key=os.environ.get(KEY_VARIABLE, ""))
+    key = os.environ.get(KEY_VARIABLE, "")
+    if not key and not is_loopback(host):
+        raise InvalidRequestError(
+            f"The address {host} can be reached from other machines, so an API key is needed. Put one into the variable"
+            f" {KEY_VARIABLE}, or listen on 127.0.0.1."
+        )
+    options = GatewayOptions(host=host, port=port, api_key=key)
     engine, default_model = build_engine(settings, model, choice)
     try:
         # A path that the user names at the start can be loaded again, under the name of its file.
@@ -82,9 +88,8 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
 
         def tell_failure(event: ModelEvent) -> None:
             if event.error is not None:
-                is_backend = isinstance(event.error, BackendUnavailableError)
-                cure = f" {backend_cure(settings, choice)}" if is_backend else ""
-                notes.write(f"deskinfer: no request can be answered until this is mended: {event.error}{cure}\n")
+                told = error_with_cure(event.error, settings, choice)
+                notes.write(f"deskinfer: no request can be answered until this is mended: {told}\n")
                 notes.flush()
 
         engine.listen(tell_failure)

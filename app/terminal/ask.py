@@ -26,10 +26,12 @@ from app.terminal.answer_printer import AnswerPrinter, Events, Show, engine_even
 from app.terminal.errors import UsageError
 from app.terminal.given_text import GivenText
 from app.todos.todo import TodoForm
-from inference.errors import InferenceError, ModelResidentError
+from inference.errors import ContextOverflowError, InferenceError, ModelResidentError
 from inference.request import DoneEvent, GenerationRequest, Message, ModelState, Priority, SamplingParams
 
 OpenEngine = Callable[[], EngineClient]
+
+_MORE_CONTEXT = "The context is model.context_tokens in the settings; --action takes texts of any length."
 
 
 def build_request(text: str, system: str, sampling: Mapping[str, Any]) -> GenerationRequest:
@@ -148,7 +150,10 @@ def answer_given(given: GivenText, wanted: Wanted, model: str, stats: bool, open
     elif wanted.form:
         raise UsageError("--format is for to-dos: give --action todos as well.")
     else:
-        answer(build_request(given.as_request(), wanted.system, wanted.sampling), model, stats, opened)
+        try:
+            answer(build_request(given.as_request(), wanted.system, wanted.sampling), model, stats, opened)
+        except ContextOverflowError as error:
+            raise UsageError(f"{error} {_MORE_CONTEXT}") from error
 
 
 def answer(request: GenerationRequest, model: str, stats: bool, opened: OpenEngine | None = None) -> None:
@@ -208,7 +213,7 @@ def answer_action(chosen: ActionOnText, model: str, stats: bool, opened: OpenEng
     _print_end(printer, done, stats)
     if task.coverage is not None:
         printer.print_coverage(task.coverage)
-    elif done.finish_reason == "length":
+    if done.finish_reason == "length" and not (task.coverage is not None and task.coverage.cut_parts):
         _print_cut_note(chosen.sampling.get("max_new_tokens", chosen.action.sampling.max_new_tokens))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from inference.errors import BackendUnavailableError, InferenceError
+from inference.errors import BackendUnavailableError, InferenceError, ModelNotFoundError
 
 if TYPE_CHECKING:
     from app.engine_setup import EngineChoice
@@ -41,18 +41,18 @@ def errors_on_terminal() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def backend_errors(choice: EngineChoice | None) -> Iterator[None]:
-    """Adds what helps to an error of a backend that cannot work here.
+def engine_errors(choice: EngineChoice | None) -> Iterator[None]:
+    """Adds what helps to the error of an engine that cannot work here, or of a model that is not here.
 
     Args:
         choice: what the command line says about the engine.
     """
     try:
         yield
-    except BackendUnavailableError as error:
-        from app.engine_setup import backend_cure, load_settings
+    except (BackendUnavailableError, ModelNotFoundError) as error:
+        from app.engine_setup import error_with_cure, load_settings
 
-        raise UsageError(f"{error} {backend_cure(load_settings(), choice)}") from error
+        raise UsageError(error_with_cure(error, load_settings(), choice)) from error
 
 
 def _text(error: Exception) -> str:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.terminal.errors import UsageError
 
@@ -60,6 +61,10 @@ def read_given(words: Sequence[str], clipboard: bool) -> GivenText:
     Raises:
         UsageError: there is nothing, it is no text, or both standard input and the clipboard are asked for.
     """
+    if len(words) == 1 and _is_file(words[0]):
+        sys.stderr.write(
+            f"deskinfer: the name {words[0]} is taken as the text; what the file says is read with: < {words[0]}\n"
+        )
     asks_input = bool(words) and words[-1] == STANDARD_INPUT
     said = " ".join(words[:-1] if asks_input else words)
     if clipboard:
@@ -74,6 +79,13 @@ def read_given(words: Sequence[str], clipboard: bool) -> GivenText:
         return GivenText(said)
     with _note_when_slow():
         return GivenText(said, _input_text())
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):  # too long for a name
+        return False
 
 
 def _is_fed() -> bool:

@@ -22,7 +22,7 @@ models_app = typer.Typer(
     help="Language models: what there is, what is here.", no_args_is_help=True, rich_markup_mode=None
 )
 
-_NameArgument = Annotated[str, typer.Argument(metavar="[NAME]", help="The default model where none is given.")]
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The default model where none is given.")]
 
 
 def open_store() -> ModelStore:
@@ -41,7 +41,7 @@ def _name_or_default(name: str) -> str:
     return chosen_model(load_settings(), name)
 
 
-@models_app.command("list")
+@models_app.command("list", short_help="Show every known model, and which are here.")
 def list_models() -> None:
     """Show every known model: size, licence, whether it is here, where it comes from."""
     with errors_on_terminal():
@@ -121,8 +121,10 @@ def verify(name: _NameArgument = "") -> None:
         typer.echo(told, err=True)
 
 
-@models_app.command()
-def remove(name: Annotated[str, typer.Argument(help="A name out of `deskinfer models list`, or a path.")]) -> None:
+@models_app.command(short_help="Delete a model, or what its download has left.")
+def remove(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name out of `deskinfer models list`, or a path.")],
+) -> None:
     """Delete a model of the folder of models, and what an interrupted download has left of it."""
     with errors_on_terminal():
         freed = open_store().remove(name)

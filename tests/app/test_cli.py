@@ -17,7 +17,7 @@ from app.engine_client import FakeClient, ScriptedAnswer
 from app.instance.instance import InstanceServer
 from app.paths import config_dir
 from app.terminal import ask
-from inference.errors import BackendUnavailableError
+from inference.errors import BackendUnavailableError, ContextOverflowError, ModelNotFoundError
 
 runner = CliRunner()
 
@@ -42,6 +42,20 @@ def test_help(arguments: list[str]) -> None:
     result = runner.invoke(app, arguments)
     assert result.exit_code == 0
     assert "Usage: " in result.output
+
+
+def test_help_lists_what_most_users_need_first_and_cuts_nothing() -> None:
+    top, models = (runner.invoke(app, words).stdout for words in (["--help"], ["models", "--help"]))
+    assert "..." not in f"{top}{models}".replace("[ARGS]...", "")
+    names = [line.split()[0] for line in top.partition("Commands:\n")[2].splitlines() if line.strip()]
+    assert names == ["run", "ask", "models", "doctor", "serve", "bench", "quantize"]
+
+
+def test_the_clipboard_of_nothing_is_no_command() -> None:
+    for words in (["--clipboard"], ["--clipboard", "ask", "why?"]):
+        result = runner.invoke(app, words)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "--clipboard is for --action" in result.stderr
 
 
 def test_version(project_root: Path) -> None:
@@ -206,7 +220,7 @@ import sys
 from app import cli
 from app.paths import config_dir
 from app.terminal import ask
-from inference.errors import BackendUnavailableError
+from inference.errors import BackendUnavailableError, ContextOverflowError, ModelNotFoundError
 from app.engine_client import FakeClient, ScriptedAnswer
 class Engine(FakeClient):
     def submit(self, request, listener):
@@ -241,7 +255,7 @@ CLOSED = """
 from app import cli
 from app.paths import config_dir
 from app.terminal import ask
-from inference.errors import BackendUnavailableError
+from inference.errors import BackendUnavailableError, ContextOverflowError, ModelNotFoundError
 from app.engine_client import FakeClient, ScriptedAnswer
 
 class Engine(FakeClient):
@@ -332,6 +346,31 @@ def test_a_backend_that_cannot_work_here_is_told_with_the_cure_of_who_asked_for_
     result = runner.invoke(app, [words[0], *options, *words[1:]])
     assert result.exit_code == 1
     assert result.stderr.endswith(f"deskinfer: {NO_GPU} {cure}\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is chosen by an XDG variable")
+@pytest.mark.parametrize("here", [False, True])
+def test_where_a_model_is_missing_those_that_are_here_are_named(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, here: bool
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = tmp_path / "deskinfer" / "models"
+    folder.mkdir(parents=True)
+    if here:
+        (folder / "mine.gguf").write_bytes(b"GGUF")
+    engine.load_error = ModelNotFoundError("It is not on this machine. Fetch it: deskinfer models pull it")
+    result = runner.invoke(app, ["ask", "why?"])
+    assert result.exit_code == 1
+    cure = "; or choose one that is here with --model: mine.gguf." if here else ""
+    assert result.stderr == f"deskinfer: {engine.load_error}{cure}\n"
+
+
+def test_a_question_that_is_too_long_is_told_what_helps_in_the_terminal(engine: Engine) -> None:
+    engine._answers = [ScriptedAnswer(error=ContextOverflowError(9000, 4096))]
+    result = runner.invoke(app, ["ask", "why?"])
+    assert result.exit_code == 1
+    assert "model.context_tokens in the settings; --action takes texts of any length" in result.stderr
+    assert "model.context_tokens" in engine_setup.load_settings().registry
 
 
 def test_so_it_is_where_a_measurement_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

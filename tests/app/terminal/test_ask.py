@@ -276,6 +276,22 @@ def test_an_error_while_answers_are_put_together_does_not_call_them_done(
     )
 
 
+def test_a_cut_while_answers_are_put_together_is_said(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    long_answers(own, *[ScriptedAnswer("Point.")] * 4, ScriptedAnswer("Half", finish_reason="length"))
+    answer_action(find_action(LONG, "summarize", "", {}), "", stats=False)
+    err = capsys.readouterr().err
+    assert "deskinfer: all 2,000 tokens" in err
+    assert "deskinfer: the answer was cut after" in err
+
+
+def test_a_cut_in_a_part_is_said_once(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    long_answers(own, ScriptedAnswer("Half", finish_reason="length"), *[ScriptedAnswer("Whole.")] * 20)
+    answer_action(find_action(LONG, "translate", "", {}), "", stats=False)
+    err = capsys.readouterr().err
+    assert "(--max-new-tokens): 1.\n" in err
+    assert "was cut" not in err
+
+
 def test_todos_are_printed_as_a_checklist(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
     own._answers = [ScriptedAnswer('[{"n": 1, "task": "Call Ann", "ow', 'ner": "Bob", "due": "Friday"}]')]
     answer_action(find_action("Bob calls Ann on Friday.", "todos", "", {}), "", stats=False)

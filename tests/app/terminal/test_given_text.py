@@ -118,6 +118,19 @@ def test_a_file_is_read_and_the_null_device_is_not(tmp_path: Path, monkeypatch: 
     assert read_given(["why?"], clipboard=False) == GivenText("why?"), "it is closed"
 
 
+def test_the_name_of_a_file_is_no_text_of_it(
+    tmp_path: Path, feed: Feed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed(b"", is_terminal=True)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letter.txt").touch()
+    for words in (["letter.text"], ["read", "letter.txt"], ["x" * 9000], ["."]):
+        assert read_given(words, clipboard=False).words == " ".join(words)
+        assert capsys.readouterr().err == ""
+    assert read_given(["letter.txt"], clipboard=False) == GivenText("letter.txt")
+    assert "what the file says is read with: < letter.txt" in capsys.readouterr().err
+
+
 def test_the_clipboard_is_material_too(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     feed(b"never read")
     monkeypatch.setattr(pyperclip, "paste", lambda: "copied")
