@@ -25,6 +25,8 @@ PAGE_SIZE = 64
 """Tokens per KV page, on every backend."""
 HOST_PREFILL_CHUNK = 256
 """`prefill_chunk` of CPUs."""
+HOST_MAX_RUNNING = 8
+"""`max_running` of CPUs: 16 at once write no more tokens a second, and each of them half as many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +74,14 @@ class Backend(Protocol):
         device: what holds the model: "cpu", or a GPU's name for locks, "gpu0".
         prefill_chunk: most prompt tokens of a step where the user does not say; smaller answers a cancel sooner and
             takes less memory, larger computes faster.
+        max_running: requests at once; each adds a row to the step and takes pages from the others.
         peak_bytes: the most that was ever allocated of the device's memory; 0 for the host's.
     """
 
     name: str
     device: str
     prefill_chunk: int
+    max_running: int
 
     @property
     def peak_bytes(self) -> int: ...

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.backends import cpu_memory, cpu_self_check
-from inference.backends.backend import HOST_PREFILL_CHUNK, Batch, sum_of_weights
+from inference.backends.backend import HOST_MAX_RUNNING, HOST_PREFILL_CHUNK, Batch, sum_of_weights
 from inference.backends.cpu_memory import FloatArray, StepMemory, float_vector
 from inference.backends.cpu_program import ProgramNotes
 from inference.errors import BackendUnavailableError
@@ -58,6 +58,7 @@ class CpuBackend:
     name = "cpu"
     device = "cpu"
     prefill_chunk = HOST_PREFILL_CHUNK
+    max_running = HOST_MAX_RUNNING
     peak_bytes = 0
 
     def __init__(self, threads: int | None = None, exact_logits: bool = False) -> None:

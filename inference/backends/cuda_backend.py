@@ -78,6 +78,7 @@ class CudaBackend:
 
     name = "cuda"
     prefill_chunk = PREFILL_CHUNK
+    max_running = MAX_ROWS
 
     def __init__(self, vram_bytes: int | None = None, ordinal: int = 0) -> None:
         self.device = f"gpu{ordinal}"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from inference.backends.backend import HOST_PREFILL_CHUNK, PAGE_SIZE, Batch, sum_of_weights
+from inference.backends.backend import HOST_MAX_RUNNING, HOST_PREFILL_CHUNK, PAGE_SIZE, Batch, sum_of_weights
 from inference.errors import BackendUnavailableError
 from inference.formats.model_source import WeightTensor
 from inference.models.model_spec import ModelSpec
@@ -209,6 +209,7 @@ class TorchBackend:
     name = "torch"
     device = "cpu"
     prefill_chunk = HOST_PREFILL_CHUNK
+    max_running = HOST_MAX_RUNNING
     peak_bytes = 0
 
     def __init__(self, threads: int | None = None, dtype: str = "float32", packed: bool = False) -> None:

@@ -69,7 +69,7 @@ class DeviceRunner:
         graphs: False launches the same kernels one by one, for tests.
     """
 
-    looks_ahead = answers_apart = True
+    looks_ahead = True
 
     def __init__(self, decoder: Decoder, backend: CudaBackend, graphs: bool = True) -> None:
         """Runs every kernel of a decode step once, on padding, and captures the graphs."""

@@ -127,7 +127,7 @@ class Engine:
         self._prompts = Prompts(tokenizer, sizes.context_tokens, sizes.vocab_size)
         self._grammars = GrammarCompiler(tokenizer, sizes.vocab_size)
         self._cache = KvCache(sizes.num_pages)
-        self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running, runner.answers_apart)
+        self._scheduler = Scheduler(self._cache, sizes.prefill_chunk, sizes.max_running)
         self._requests: dict[str, _Request] = {}
         self._in_step: list[str] = []
         # The step that the device computes while the tokens of the one before are looked at.

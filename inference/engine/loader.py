@@ -26,9 +26,6 @@ from inference.request import ModelPlan
 from inference.store.model_store import ModelStore
 from inference.text.tokenizer import Tokenizer
 
-MAX_RUNNING = 16
-"""Requests at once; each adds a row to the step and takes pages from the others."""
-
 log = logging.getLogger(__name__)
 
 
@@ -157,7 +154,7 @@ class PlannedModel:
         try:
             backend.begin_load(spec, plan.weight_bytes)
             decoder = Decoder(spec, backend, load_weights(self._source, backend, on_progress, should_stop))
-            backend.allocate(spec, inv_freq(spec), plan.num_pages, prefill_chunk + MAX_RUNNING)
+            backend.allocate(spec, inv_freq(spec), plan.num_pages, prefill_chunk + backend.max_running)
             runner = _runner(decoder, backend)
             self._backend = None
         finally:
@@ -166,7 +163,7 @@ class PlannedModel:
             num_pages=plan.num_pages,
             context_tokens=plan.context_tokens,
             prefill_chunk=prefill_chunk,
-            max_running=MAX_RUNNING,
+            max_running=backend.max_running,
             weight_bytes=plan.weight_bytes,
             kv_bytes=plan.kv_bytes,
             workspace_bytes=plan.workspace_bytes,
@@ -261,7 +258,7 @@ def _estimate(source: ModelSource, backend: Backend, options: EngineOptions, fre
         reserve_bytes=RESERVE_BYTES if memory is None else memory.reserve_bytes,
         default_context=DEFAULT_CONTEXT_TOKENS,
         context_tokens=options.context_tokens,
-        max_batch_tokens=_prefill_chunk(backend, options) + MAX_RUNNING,
+        max_batch_tokens=_prefill_chunk(backend, options) + backend.max_running,
     )
 
 

@@ -76,11 +76,9 @@ class Runner(Protocol):
 
     Attributes:
         looks_ahead: it takes steps before the tokens of the last one are known.
-        answers_apart: it computes the answers of a step and its prompts one after the other, not together.
     """
 
     looks_ahead: bool
-    answers_apart: bool
 
     def launch(self, rows: Sequence[Row], ahead: bool, should_stop: ShouldStop | None = None) -> Ticket | None:
         """Begins a step; answers come first, then prompts.
@@ -124,7 +122,7 @@ class _Computed:
 class HostRunner:
     """Computes a step at once and chooses tokens with the plain sampler."""
 
-    looks_ahead = answers_apart = False
+    looks_ahead = False
 
     def __init__(self, decoder: Forward) -> None:
         self._decoder = decoder

@@ -1,8 +1,9 @@
 """What to compute next: continuous batching with chunked prefill. Pure; time is counted in steps.
 
-Every step takes one token of each answer under way, and with what room is left a chunk of a prompt. Requests come in by
-priority, then by arrival. Pages are given when they are needed. Where they run out, the least important request gives
-its pages back and waits; it goes on later with the tokens that it had, and the pages that are still there are shared.
+Every step takes one token of each answer under way, and with what room is left a chunk of a prompt; a more important
+prompt goes alone for a while. Requests come in by priority, then by arrival. Pages are given when they are needed.
+Where they run out, the least important request gives its pages back and waits; it goes on later with the tokens that it
+had, and the pages that are still there are shared.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ DECODE_SHARE = 4
 """While answers are under way, chunks of prompts are this many times smaller: a long prompt must not stop a stream,
 unless it is more important than all of them."""
 REST_LIMIT = 4
-"""So many steps in a row answers wait for a prompt that is more important than all of them, where that helps it."""
+"""So many steps in a row answers wait for a prompt that is more important than all of them: its first token is what a
+person waits for, and they would take a part of each of its steps, on a GPU a step of their own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,15 +84,12 @@ class Scheduler:
     Args:
         prefill_chunk: most prompt tokens of a step.
         max_running: most sequences at once.
-        answers_apart: a step of prompts and answers takes as long as one of each, so that answers do not come along
-            with a prompt that is more important, but wait for it.
     """
 
-    def __init__(self, cache: KvCache, prefill_chunk: int, max_running: int, answers_apart: bool = False) -> None:
+    def __init__(self, cache: KvCache, prefill_chunk: int, max_running: int) -> None:
         self._cache = cache
         self._prefill_chunk = prefill_chunk
         self._max_running = max_running
-        self._answers_apart = answers_apart
         self._arrivals = 0
         self._rested = 0  # steps in a row
         self.waiting: list[Sequence] = []
@@ -123,7 +122,7 @@ class Scheduler:
         answers = [chunk.sequence for chunk in chunks]
         yields = bool(prompts) and any(answer.priority <= prompts[0].priority for answer in answers)
         budget = max(1, self._prefill_chunk // DECODE_SHARE) if yields else self._prefill_chunk
-        if prompts and not yields and self._answers_apart and self._rested < REST_LIMIT:
+        if prompts and not yields and self._rested < REST_LIMIT:
             chunks = []
         for sequence in prompts:
             if answers and not yields and sequence.priority > prompts[0].priority:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inference.backends import cuda_backend
+from inference.backends import cuda_plan
 from inference.engine import loader
 from inference.engine.decode_graph import DeviceRunner
 from inference.engine.loader import PlannedModel, choose_backend
@@ -88,7 +88,7 @@ def test_what_the_gpu_does_not_hold_the_cpu_does_unless_the_gpu_was_asked_for() 
 
 
 def test_a_shape_that_the_gpu_does_not_take_runs_on_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(cuda_backend, "HEAD_DIMS", (128,))
+    monkeypatch.setattr(cuda_plan, "HEAD_DIMS", (128,))
     planned = PlannedModel("random:tiny:w4", EngineOptions(models_dir=tmp_path))
     assert planned.memory.device == "cpu"
     assert "heads are 64 wide" in planned.fallback_reason

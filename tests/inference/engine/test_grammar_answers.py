@@ -46,7 +46,7 @@ class NoisyModel(PagedModel):
 class AheadRunner(HostRunner):
     """Claims to look ahead, to see when it is not asked to."""
 
-    looks_ahead = answers_apart = True
+    looks_ahead = True
 
     def __init__(self, model: NoisyModel) -> None:
         super().__init__(model)

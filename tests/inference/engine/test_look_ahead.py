@@ -74,7 +74,7 @@ class Device:
 class AheadRunner:
     """Computes at launch, as a stream does: in order, and before anybody has looked at the tokens."""
 
-    looks_ahead = answers_apart = True
+    looks_ahead = True
 
     def __init__(self, device: Device) -> None:
         self.device = device

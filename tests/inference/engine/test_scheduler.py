@@ -25,11 +25,9 @@ ACTION, CHAT, API = Priority.ACTION, Priority.CHAT, Priority.API
 class Bench:
     """A scheduler whose model answers at once: every wanted token is the next number."""
 
-    def __init__(
-        self, num_pages: int = 64, prefill_chunk: int = 256, max_running: int = 8, answers_apart: bool = False
-    ) -> None:
+    def __init__(self, num_pages: int = 64, prefill_chunk: int = 256, max_running: int = 8) -> None:
         self.cache = KvCache(num_pages)
-        self.scheduler = Scheduler(self.cache, prefill_chunk, max_running, answers_apart)
+        self.scheduler = Scheduler(self.cache, prefill_chunk, max_running)
         self.sequences: dict[str, Sequence] = {}
         self.finished: list[str] = []
         self._next_token = 1_000_000
@@ -99,32 +97,19 @@ def test_answers_go_on_while_a_prompt_is_read_and_the_chunks_are_smaller_then() 
     assert bench.step() == {"a": 1, "b": 1}
 
 
-def test_a_prompt_that_is_more_important_than_all_answers_is_read_at_full_size() -> None:
+def test_a_prompt_that_is_more_important_than_all_answers_goes_alone_and_at_full_size() -> None:
     bench = Bench(prefill_chunk=100)
     bench.add("a", prompt=20, priority=API, answer=50)
     bench.step()
     bench.add("b", prompt=90, priority=API)
     bench.add("hotkey", prompt=150, priority=ACTION, answer=2)
-    assert bench.step() == {"a": 1, "hotkey": 100}
-    assert bench.step() == {"a": 1, "hotkey": 50}
+    assert bench.step() == {"hotkey": 100}
+    assert bench.step() == {"hotkey": 50}
     assert bench.step() == {"a": 1, "hotkey": 1, "b": 100 // DECODE_SHARE}
 
 
-def test_answers_rest_for_a_more_important_prompt_where_they_would_hold_it_up() -> None:
-    bench = Bench(prefill_chunk=100, answers_apart=True)
-    bench.add("job", prompt=50, priority=API, answer=30)
-    bench.step()
-    bench.add("hotkey", prompt=250, priority=ACTION)
-    assert [bench.step() for _ in range(4)] == [
-        {"hotkey": 100},
-        {"hotkey": 100},
-        {"hotkey": 50},
-        {"hotkey": 1, "job": 1},
-    ]
-
-
 def test_answers_rest_for_a_few_steps_only() -> None:
-    bench = Bench(prefill_chunk=100, answers_apart=True)
+    bench = Bench(prefill_chunk=100)
     bench.add("job", prompt=50, priority=API, answer=30)
     bench.step()
     bench.add("hotkey", prompt=2_000, priority=ACTION)
@@ -138,7 +123,7 @@ def test_answers_rest_for_a_few_steps_only() -> None:
 
 
 def test_answers_do_not_rest_for_their_like() -> None:
-    bench = Bench(prefill_chunk=100, answers_apart=True)
+    bench = Bench(prefill_chunk=100)
     bench.add("job", prompt=50, priority=API, answer=30)
     bench.step()
     bench.add("other job", prompt=100, priority=API)
@@ -292,7 +277,7 @@ def test_planning_twice_gives_the_same_step() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_comes_everything_ends_and_every_page_is_given_back(seed: int) -> None:
     rng = random.Random(seed)
-    bench = Bench(16, rng.choice([16, 100, 256]), rng.choice([1, 3, 8]), answers_apart=rng.choice([True, False]))
+    bench = Bench(num_pages=16, prefill_chunk=rng.choice([16, 100, 256]), max_running=rng.choice([1, 3, 8]))
     cancelled = 0
     for index in range(60):
         prompt = rng.randint(1, 14 * PAGE_SIZE)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import json
 import random
 import statistics
@@ -225,7 +226,7 @@ def first_token_s(worker: Worker, text: str) -> float:
 
 
 class Background:
-    """Eight API requests that go on until it is left.
+    """Eight API requests; each that ends is followed by its like, until it is left.
 
     Attributes:
         gaps_s: from each token of the first one to its next.
@@ -234,20 +235,24 @@ class Background:
     def __init__(self, gateway: RealGateway) -> None:
         self._worker = gateway.worker
         # A random model hardly ever says an end token; and a bias has the host choose, which is not what is measured.
-        endless = SamplingParams(max_new_tokens=4000) if gateway.model.startswith(PREFIX) else _LONG
-        self._requests = [
-            GenerationRequest((Message("user", f"Write a long story about {topic}."),), endless, Priority.API)
-            for topic in TOPICS[:8]
-        ]
+        self._endless = SamplingParams(max_new_tokens=4000) if gateway.model.startswith(PREFIX) else _LONG
         self.gaps_s: list[float] = []
         self._last = 0.0
         self._grown = threading.Condition()
+        self._request_ids: dict[int, str] = {}
+        self._is_left = False
 
     def __enter__(self) -> Background:
-        for number, request in enumerate(self._requests):
-            self._worker.submit(request, self._hear if number == 0 else lambda _event: None)
+        for number in range(8):
+            self._submit(number)
         self.wait_for_steps(1)
         return self
+
+    def _submit(self, number: int) -> None:
+        message = Message("user", f"Write a long story about {TOPICS[number]}.")
+        request = GenerationRequest((message,), self._endless, Priority.API)
+        self._request_ids[number] = request.request_id
+        self._worker.submit(request, functools.partial(self._hear, number))
 
     def wait_for_steps(self, count: int) -> None:
         """Returns when the first request has got so many more tokens."""
@@ -255,9 +260,13 @@ class Background:
             end = len(self.gaps_s) + count
             assert self._grown.wait_for(lambda: len(self.gaps_s) >= end, TIMEOUT_S)
 
-    def _hear(self, event: RequestEvent) -> None:
+    def _hear(self, number: int, event: RequestEvent) -> None:
         now = time.perf_counter()
-        if isinstance(event, TokenEvent):
+        if isinstance(event, DoneEvent):
+            if not self._is_left:
+                self._submit(number)
+            self._last = 0.0 if number == 0 else self._last
+        elif number == 0 and isinstance(event, TokenEvent):
             with self._grown:
                 if self._last:
                     self.gaps_s.append(now - self._last)
@@ -265,8 +274,9 @@ class Background:
                 self._grown.notify_all()
 
     def __exit__(self, *_: object) -> None:
-        for request in self._requests:
-            self._worker.cancel(request.request_id)
+        self._is_left = True
+        for request_id in self._request_ids.values():
+            self._worker.cancel(request_id)
 
 
 _LONG = SamplingParams(max_new_tokens=600, logit_bias=((2, -100.0), (0, -100.0)))  # end tokens, so that it goes on
