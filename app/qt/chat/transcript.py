@@ -76,6 +76,7 @@ class Transcript(QScrollArea):
         bar = self.verticalScrollBar()
         bar.valueChanged.connect(self._on_value_changed)
         bar.rangeChanged.connect(self._on_range_changed)
+        self._on_range_changed(bar.minimum(), bar.maximum())
 
     @property
     def is_following(self) -> bool:

@@ -337,6 +337,14 @@ def test_instructions_and_sampling_are_the_conversations_own(chat: ChatRig):
     assert stored.system == "Be brief."
 
 
+def test_a_bar_that_cannot_scroll_shows_no_handle(make_chat: Callable[..., ChatRig]):
+    chat = make_chat(ScriptedAnswer("Short."), ScriptedAnswer("word " * 3000))
+    bar = chat.window.transcript.verticalScrollBar()
+    for question, scrolls in (("Hi", False), ("And more", True)):
+        chat.say(question)
+        assert (bar.maximum() > bar.minimum(), bar.property("idle")) == (scrolls, "false" if scrolls else "true")
+
+
 def test_a_long_conversation_opens_with_its_end_and_grows_upwards(chat: ChatRig, qtbot: QtBot):
     long = chat.history.new_conversation("long")
     for number in range(30):
