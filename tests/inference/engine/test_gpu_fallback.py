@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inference.backends import cuda_plan
+from inference.backends import cuda_backend, cuda_plan
 from inference.engine import loader
 from inference.engine.decode_graph import DeviceRunner
 from inference.engine.loader import PlannedModel, choose_backend
