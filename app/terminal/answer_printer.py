@@ -15,6 +15,7 @@ from app.actions.text_task import Coverage, PartEvent, TaskEvent, TextTask
 from app.engine_client import EngineClient
 from app.language import script_of
 from app.text.loss_text import grouped, quote
+from app.text.payload import payload
 from app.todos.todo import Todo, TodoForm, TodoStream, to_ics, to_json, to_markdown
 from inference.errors import EngineStoppedError, InferenceError
 from inference.request import (
@@ -71,8 +72,12 @@ def shown_as(action: Action, text: str, form: TodoForm = "markdown") -> TodoShow
 def as_text(action: Action, text: str, answer: str) -> str:
     """A whole answer as people read it: to-dos as a checklist, "" for none."""
     show = shown_as(action, text)
-    # An engine that knows no grammars may have written a text.
-    return answer if show is None or not answer.lstrip().startswith(("[", "{")) else show(answer)
+    return answer if show is None or not is_data(answer) else show(answer)
+
+
+def is_data(answer: str) -> bool:
+    """Whether an answer of to-dos is data. An engine that knows no grammars may have written a text."""
+    return payload(answer, "").text.lstrip().startswith(("[", "{"))
 
 
 def engine_events(client: EngineClient, request: GenerationRequest) -> Events:

@@ -22,7 +22,16 @@ from app.instance.running_app import RunningApp, app_events
 from app.language import Languages
 from app.remote.address import RemoteAddressError, remote_address
 from app.remote.error import RemoteError, RemoteFault
-from app.terminal.answer_printer import AnswerPrinter, Events, Show, engine_events, shown_as, task_events
+from app.terminal.answer_printer import (
+    AnswerPrinter,
+    Events,
+    Show,
+    TodoShow,
+    engine_events,
+    is_data,
+    shown_as,
+    task_events,
+)
 from app.terminal.errors import UsageError
 from app.terminal.given_text import GivenText
 from app.todos.todo import TodoForm
@@ -204,10 +213,7 @@ def answer_action(chosen: ActionOnText, model: str, stats: bool, opened: OpenEng
     except InstanceError as error:
         raise UsageError(str(error)) from error
     if show is not None:
-        sys.stdout.write(show.end())
-        sys.stdout.flush()
-        if not show.todos:
-            sys.stderr.write("deskinfer: no to-dos were found.\n")
+        _end_todos(show, printer.answer, chosen.form)
     else:
         printer.print_review(Subject.of(chosen.action, chosen.text, chosen.languages), done)
     _print_end(printer, done, stats)
@@ -215,6 +221,21 @@ def answer_action(chosen: ActionOnText, model: str, stats: bool, opened: OpenEng
         printer.print_coverage(task.coverage)
     if done.finish_reason == "length" and not (task.coverage is not None and task.coverage.cut_parts):
         _print_cut_note(chosen.sampling.get("max_new_tokens", chosen.action.sampling.max_new_tokens))
+
+
+def _end_todos(show: TodoShow, answer: str, form: TodoForm) -> None:
+    """What is printed of to-dos at the end; where the model wrote no data, its text. Raises UsageError."""
+    if not show.todos and answer.strip() and not is_data(answer):
+        if form != "markdown":
+            raise UsageError(f"The model wrote a text, which cannot be made {form}. Leave --format out to read it.")
+        sys.stdout.write(f"{answer.strip()}\n")
+        sys.stdout.flush()
+        sys.stderr.write("deskinfer: the model gave no list of to-dos; this is the text that it wrote.\n")
+        return
+    sys.stdout.write(show.end())
+    sys.stdout.flush()
+    if not show.todos:
+        sys.stderr.write("deskinfer: no to-dos were found.\n")
 
 
 def _print_task(printer: AnswerPrinter, events: Events, task: TextTask, show: Show | None) -> DoneEvent:

@@ -319,6 +319,29 @@ def test_a_text_without_todos_is_told(own: OwnEngine, capsys: pytest.CaptureFixt
     assert (out, err) == ("", "deskinfer: no to-dos were found.\n")
 
 
+@pytest.mark.parametrize("said", ["[]", "{}", "```json\n[]\n```", "\n []"])
+def test_data_without_todos_is_none_in_any_dress(own: OwnEngine, capsys: pytest.CaptureFixture[str], said: str) -> None:
+    own._answers = [ScriptedAnswer(said)]
+    answer_action(find_action("It rained.", "todos", "", {}), "", stats=False)
+    assert capsys.readouterr() == ("", "deskinfer: no to-dos were found.\n")
+
+
+def test_a_text_in_place_of_todos_is_not_lost(own: OwnEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    own._answers = [ScriptedAnswer("Bob should ", "call Ann.")]
+    answer_action(find_action("Bob calls Ann.", "todos", "", {}), "", stats=False)
+    out, err = capsys.readouterr()
+    assert out == "Bob should call Ann.\n"
+    assert "gave no list of to-dos" in err
+
+
+@pytest.mark.parametrize("form", ["json", "ics"])
+def test_a_text_in_place_of_todos_is_no_file(own: OwnEngine, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    own._answers = [ScriptedAnswer("Bob should call Ann.")]
+    with pytest.raises(UsageError, match=f"cannot be made {form}"):
+        answer_action(find_action("Bob calls Ann.", "todos", "", {}, form), "", stats=False)
+    assert capsys.readouterr().out == ""
+
+
 def test_a_form_is_checked_before_anything_runs(own: OwnEngine) -> None:
     with pytest.raises(UsageError, match="markdown, json, ics"):
         find_action("Some text.", "todos", "", {}, "xml")
