@@ -115,7 +115,9 @@ def _arguments(tools: Sequence[Tool]) -> list[str]:
 
 
 def _one_line(schema: str) -> str:
-    return json.dumps({"x-guidance": _ONE_LINE, **json.loads(schema)})
+    data = json.loads(schema)
+    own = data.get("x-guidance", {})
+    return json.dumps({**data, "x-guidance": {**_ONE_LINE, **own} if isinstance(own, dict) else own})
 
 
 def _head(names: Iterable[str]) -> str:

@@ -37,6 +37,7 @@ _MOST_FIELD_CHARS = 200
 MAX_SCHEMA_CHARS = 32 << 10
 _NO_PARAMETERS = {"type": "object", "properties": {}}
 _ANY_OBJECT = '{"type": "object"}'
+_LENIENT = {"lenient": True, "coerce_one_of": True}
 
 
 async def read_body(request: Request, model: type[_Body]) -> _Body:
@@ -238,19 +239,22 @@ def _tools(body: ChatRequest, form: Grammar | None) -> tuple[tuple[Tool, ...], G
         )
         for index, tool in enumerate(body.tools)
     )
+    are_strict = [bool(tool.function.strict) for tool in body.tools]
+    must_call = isinstance(choice, NamedTool) or choice == "required"
+    held = tuple(
+        tool
+        if strict
+        else dataclasses.replace(tool, parameters=_leniently(tool.parameters) if must_call else _ANY_OBJECT)
+        for tool, strict in zip(tools, are_strict, strict=True)
+    )
     if isinstance(choice, NamedTool):
-        named = tuple(tool for tool in tools if tool.name == choice.function.name)
+        named = tuple(tool for tool in held if tool.name == choice.function.name)
         if not named:
             raise ApiError(400, f"tool_choice names {choice.function.name}, which is none of the tools.",
                            "invalid_value", "tool_choice")  # fmt: skip
         return tools, call_grammar(named)
-    if choice == "required":
-        return tools, call_grammar(tools)
-    are_strict = [bool(tool.function.strict) for tool in body.tools]
-    held = [
-        tool if strict else dataclasses.replace(tool, parameters=_ANY_OBJECT)
-        for tool, strict in zip(tools, are_strict, strict=True)
-    ]
+    if must_call:
+        return tools, call_grammar(held)
     may_repeat = body.parallel_tool_calls is not False
     if form is not None:
         return tools, form_or_call_grammar(held, form.text, may_repeat)
@@ -264,7 +268,13 @@ def _grammar(form: ResponseFormat | None) -> Grammar | None:
         return Grammar("json_schema", _ANY_OBJECT)
     if form.json_schema is None:
         raise ApiError(400, "response_format.json_schema is missing.", "invalid_value", "response_format.json_schema")
-    return Grammar("json_schema", _schema(form.json_schema.schema_, "response_format.json_schema.schema"))
+    schema = _schema(form.json_schema.schema_, "response_format.json_schema.schema")
+    return Grammar("json_schema", schema if form.json_schema.strict else _leniently(schema))
+
+
+def _leniently(schema: str) -> str:
+    """Without the keywords that no grammar can hold, such as uniqueItems: only `strict` asks for all of a schema."""
+    return json.dumps({"x-guidance": _LENIENT, **json.loads(schema)})
 
 
 def _schema(schema: dict[str, Any], field: str) -> str:
