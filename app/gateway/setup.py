@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from app.engine_setup import EngineChoice, build_engine, error_with_cure, tell_problems
-from app.gateway.running import announced
+from app.gateway.running import announced, running_servers
 
 if TYPE_CHECKING:
     from app.engine_client import EngineClient
     from app.settings.settings import Settings
+    from inference.errors import InferenceError
     from inference.gateway.options import GatewayOptions
     from inference.gateway.server import GatewayServer
     from inference.request import ModelEvent
@@ -62,6 +63,17 @@ def _refuse_beside_app(settings: Settings) -> None:
     )
 
 
+def _port_error(error: InferenceError, port: int) -> InferenceError:
+    """The error, or who of ours has the port."""
+    from inference.errors import ModelResidentError
+
+    for other in running_servers():
+        if other.port == port:
+            told = f"deskinfer serve runs already (process {other.pid}), at {other.address}/v1."
+            return ModelResidentError(f"{told} Programs can use that one; or end it first.")
+    return error
+
+
 def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: TextIO) -> None:
     """Serves until Ctrl+C; the model is loaded at once.
 
@@ -70,6 +82,7 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
     """
     from inference.errors import InvalidRequestError
     from inference.gateway.options import GatewayOptions, is_loopback
+    from inference.gateway.server import GatewayPortError
 
     settings = tell_problems(notes)
     _refuse_beside_app(settings)
@@ -84,7 +97,10 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
     try:
         # A path that the user names at the start can be loaded again, under the name of its file.
         given = {Path(model).name: model} if model else {}
-        server = open_gateway(engine, options, default_model, lambda: given | models_here())
+        try:
+            server = open_gateway(engine, options, default_model, lambda: given | models_here())
+        except GatewayPortError as error:
+            raise _port_error(error, port) from error
 
         def tell_failure(event: ModelEvent) -> None:
             if event.error is not None:

@@ -10,9 +10,10 @@ import pytest
 from app.engine_client import FakeClient
 from app.engine_setup import EngineChoice, load_settings
 from app.gateway import setup as gateway_setup
-from app.gateway.running import RunningServer, running_servers
+from app.gateway.running import RunningServer, announced, running_servers
 from app.instance.instance import InstanceServer
-from inference.errors import BackendUnavailableError, InvalidRequestError, ModelResidentError
+from inference.errors import BackendUnavailableError, InferenceError, InvalidRequestError, ModelResidentError
+from inference.gateway.server import GatewayPortError
 from inference.request import ModelState
 
 
@@ -45,6 +46,19 @@ def test_it_is_known_to_others_while_it_serves(engine: FakeClient, monkeypatch: 
     served()
     assert [each.address for each in seen] == ["http://127.0.0.1:18123"]
     assert running_servers() == []
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_port_that_is_taken_is_told_with_who_of_ours_has_it(
+    engine: FakeClient, monkeypatch: pytest.MonkeyPatch, is_ours: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise GatewayPortError("Port 18055", "it is in use", "Choose another port.")
+
+    monkeypatch.setattr(gateway_setup, "open_gateway", fail)
+    told = r"runs already \(process \d+\), at http://127\.0\.0\.1:18055/v1" if is_ours else "Choose another port"
+    with announced("127.0.0.1", 18055 if is_ours else 18056), pytest.raises(InferenceError, match=told):
+        gateway_setup.serve("127.0.0.1", 18055, "", None, io.StringIO())
 
 
 def test_it_says_why_no_request_can_be_answered(engine: FakeClient) -> None:
