@@ -48,8 +48,9 @@ class Fence:
         headers = Headers(scope=scope)
         guarded = _Guarded(receive, send, self._options)
         try:
-            self._check(scope, headers, [headers.get("host", ""), *([url[1]] if url else [])])
-            guarded.origin = headers.get("origin", "")
+            self._check_origin(scope, headers, [headers.get("host", ""), *([url[1]] if url else [])])
+            guarded.origin = headers.get("origin", "")  # a page may read what is wrong from here on
+            self._check(scope, headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await _preflight(headers)(scope, receive, guarded.send)
             else:
@@ -69,7 +70,7 @@ class Fence:
             response = JSONResponse(error.body, error.status, error.headers)
             await response(scope, guarded.receive, guarded.send)
 
-    def _check(self, scope: Scope, headers: Headers, hosts: Iterable[str]) -> None:
+    def _check_origin(self, scope: Scope, headers: Headers, hosts: Iterable[str]) -> None:
         if sum(len(name) + len(value) for name, value in headers.raw) + len(scope["raw_path"]) > MAX_HEADER_BYTES:
             raise ApiError(
                 431, f"Path and headers are over {MAX_HEADER_BYTES} bytes long. Send less.", "head_too_large"
@@ -86,6 +87,8 @@ class Fence:
                 f"Pages of {origin[:100]!r} may not call this server. Add the origin to the gateway's settings.",
                 "unknown_origin",
             )
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
         key = self._options.api_key
         preflight = scope["method"] == "OPTIONS"
         if key and not preflight and scope["path"] not in _OPEN_PATHS and not _has_key(headers, key):
@@ -176,6 +179,7 @@ class _Guarded:
             if self.origin:
                 allowed = [
                     (b"access-control-allow-origin", self.origin.encode("latin-1", "replace")),
+                    (b"access-control-expose-headers", b"Retry-After"),
                     (b"vary", b"Origin"),
                 ]
                 message = {**message, "headers": [*message.get("headers", []), *allowed]}

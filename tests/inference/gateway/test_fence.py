@@ -93,6 +93,20 @@ def test_a_page_may_send_what_its_library_adds(start: Callable[..., GatewayServe
 
 
 @pytest.mark.parametrize(
+    ("more", "status"), [({}, 401), ({"Authorization": "Bearer k"}, 413), ({"Host": "evil.example"}, 403)]
+)
+def test_a_page_may_read_why_it_is_refused_but_not_under_another_name(
+    start: Callable[..., GatewayServer], more: dict[str, str], status: int
+) -> None:
+    port = start(api_key="k", max_body_bytes=10).port
+    found, body, headers = ask(port, Origin="http://localhost:3000", **more)
+    assert found == status
+    assert body["error"]["message"]
+    assert headers.get("access-control-allow-origin") == (None if status == 403 else "http://localhost:3000")
+    assert headers.get("access-control-expose-headers") == (None if status == 403 else "Retry-After")
+
+
+@pytest.mark.parametrize(
     ("sent", "status"),
     [({}, 401), ({"Authorization": "Bearer wrong"}, 401), ({"Authorization": "Basic s3cret"}, 401),
      ({"Authorization": "Bearer s3cret"}, 200), ({"Authorization": "bearer  s3cret"}, 200)],
