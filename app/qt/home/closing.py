@@ -36,6 +36,7 @@ def tell_once(window: QWidget, translator: Translator, end: Callable[[], None]) 
     box = QMessageBox(window)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
+    box.setModal(False)  # a hotkey may bring the popup meanwhile
     box.setIcon(QMessageBox.Icon.Information)
     box.setWindowTitle("DeskInfer")
     box.setText(tr("DeskInfer goes on, and so do its hotkeys."))

@@ -170,7 +170,7 @@ class VramMeter(QWidget):
     """Shows the readings of a feed, and asks for them only while it is on the screen.
 
     Args:
-        compact: a bar of the present moment instead of the graph.
+        compact: a bar of the present moment instead of the graph, and no note of what it is shown for.
     """
 
     def __init__(
@@ -257,7 +257,8 @@ class VramMeter(QWidget):
         self._legend.setText(self._legend_text(last))
         self._legend.setVisible(last is not None)
         self._reason.setText(self._reason_text(last))
-        self._reason.setVisible(bool(self._reason.text()))
+        is_note = last is not None and last.unknown is None
+        self._reason.setVisible(bool(self._reason.text()) and not (is_note and self._is_compact))
         self._legend.setAccessibleName(", ".join(text for _, text in self._parts(last)))
         self._picture.setAccessibleName(self._title.text())
         self._picture.setAccessibleDescription(self.sentence())

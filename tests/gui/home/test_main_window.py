@@ -107,6 +107,7 @@ def test_without_a_tray_closing_hides_it_too_which_is_told_once(qtbot: QtBot, ma
         window.close()
     (message,) = _messages(window)
     assert "goes on" in message.text()
+    assert not message.isModal()
     with qtbot.assertNotEmitted(window.quit_requested):
         qtbot.keyClick(message, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: _messages(window) == [])

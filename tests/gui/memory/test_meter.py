@@ -61,6 +61,20 @@ def test_in_main_memory_the_models_part_of_the_program_is_told(
     assert meter._legend.accessibleName().startswith("DeskInfer 1.50 GB, Others 2.00 GB")
 
 
+@pytest.mark.parametrize("compact", [False, True])
+def test_what_it_is_shown_for_is_told_where_there_is_room(
+    qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource, compact: bool
+):
+    note = UserText("The model works in main memory.")
+    memory_source.reading = MemoryReading(0.0, "ram", "", 8 << 30, 3 << 29, 0, 2 << 30, 1 << 30, note=note)
+    meter = VramMeter(memory_feed, Translator("en"), compact)
+    qtbot.addWidget(meter)
+    with qtbot.waitSignal(memory_feed.changed):
+        meter.show()
+    assert (str(note) in texts(meter)) == (not compact)
+    assert str(note) in meter.sentence()
+
+
 def test_the_last_of_two_meters_ends_the_readings(qtbot: QtBot, memory_feed: MemoryFeed, memory_source: ScriptedSource):
     meters = [VramMeter(memory_feed, Translator("en"), compact) for compact in (False, True)]
     for meter in meters:
