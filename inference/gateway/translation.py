@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -28,7 +27,6 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
 }
 _DEFAULT_TEMPERATURE = 1.0
-_TYPE_NAME = re.compile(r"[\[\]{}()A-Z]|^(str|int|float|bool|none)$")
 _GREEDY_BELOW = 1e-5
 """A temperature that stands for none; numbers that are divided by less than this overflow."""
 _LEAST_TOP_P = 1e-6
@@ -58,7 +56,7 @@ async def read_body(request: Request, model: type[_Body]) -> _Body:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise _refusal(error) from error
+        raise _refusal(error, data) from error
 
 
 def _check_media(headers: Headers) -> None:
@@ -88,14 +86,13 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _refusal(error: ValidationError) -> ApiError:
+def _refusal(error: ValidationError, data: object) -> ApiError:
     # Of a value that may be one thing or another, what went deepest is what was meant, and what has the right type.
     found = max(
         error.errors(include_url=False, include_input=False, include_context=False),
         key=lambda e: (len(e["loc"]), not e["type"].endswith("_type")),
     )
-    # Between the fields pydantic names the types that it has tried.
-    parts = [str(part) for part in found["loc"] if isinstance(part, int) or not _TYPE_NAME.search(part)]
+    parts = _path(found["loc"], data, found["type"] == "missing")
     field = ".".join(parts)[:_MOST_FIELD_CHARS]
     if found["type"] == "extra_forbidden":
         return unsupported(field)
@@ -105,6 +102,20 @@ def _refusal(error: ValidationError) -> ApiError:
         return unsupported("prompt", "prompt holds token ids or something else, but this server takes texts.")
     said = found["msg"].removeprefix("Value error, ")
     return ApiError(422, f"{field or 'A name'}: {said}.", "invalid_value", field)
+
+
+def _path(location: Sequence[int | str], data: object, is_missing: bool) -> list[str]:
+    """Where in the body something is; between the fields pydantic names the types that it has tried."""
+    path: list[str] = []
+    for place, part in enumerate(location):
+        if isinstance(data, dict) and part in data:
+            data = data[part]
+        elif isinstance(data, list) and isinstance(part, int):
+            data = data[part]
+        elif not is_missing or place < len(location) - 1:
+            continue
+        path.append(str(part))
+    return path
 
 
 def chat_requests(body: ChatRequest) -> list[GenerationRequest]:
