@@ -64,7 +64,7 @@ constexpr int SETS = (TOKENS + SET_TOKENS - 1) / SET_TOKENS;
 constexpr int USED_TOKENS = TOKENS < SET_TOKENS ? TOKENS : SET_TOKENS;
 constexpr int X_TILE_BYTES = TILE_COLUMNS * 2 * TOKENS;  // [part 2][token][digit 2][t 4][16]
 // What a warp loads of x before it quantizes any of it.
-constexpr int ROUND_TOKENS = TOKENS < 4 ? TOKENS : 4;
+constexpr int ROUND_TOKENS = TOKENS < 8 ? TOKENS : 8;
 constexpr int ROUND_TILES = TOKENS == 1 ? (NORM ? 2 : 5) : TOKENS == 2 ? (NORM ? 1 : 2) : 1;
 
 // Where it lies in shared memory, behind the rings.
