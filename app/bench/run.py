@@ -20,10 +20,11 @@ from app.bench.peers import Peer, PeerResult, Progress, measure_peers, run_comma
 from app.bench.protocol import CHAT, DECODE, PREFILL, Case, Plan
 from app.bench.report import Loaded, Report
 from app.bench.roofline import Roofline, read_rate
-from inference.errors import OutOfMemoryError
+from inference.errors import InferenceError, OutOfMemoryError
 from inference.request import EngineReading
 
 if TYPE_CHECKING:
+    from inference.engine.device_lock import DeviceLocks
     from inference.engine.options import EngineOptions
 
 RANDOM = "random:"
@@ -38,20 +39,39 @@ def run_bench(
     peer_command: str = "",
     loads: int = 1,
 ) -> Report:
-    """Loads the model, measures, and closes the engine.
+    """Loads the model, measures, and closes the engine; the lock of the device that it lies on is held meanwhile.
 
     Args:
         peer_command: measured in turns with ours, so that what else the machine does falls on both.
         loads: how often the model is loaded; the last one is measured.
 
     Raises:
-        InferenceError: the model cannot be loaded.
+        InferenceError: the model cannot be loaded, or another process holds one.
         PeerError: the peer command failed.
     """
-    from inference.engine.loader import open_engine
+    from inference.engine.device_lock import DeviceLocks, default_lock_dir
+
+    locks = DeviceLocks(options.lock_dir or default_lock_dir())
+    locks.acquire(model)
+    try:
+        return _run_bench(model, options, plan, peer_command, loads, locks)
+    finally:
+        locks.release()
+
+
+def _run_bench(
+    model: str, options: EngineOptions, plan: Plan, peer_command: str, loads: int, locks: DeviceLocks
+) -> Report:
+    from inference.engine.loader import PlannedModel
 
     def open_for(plan: Plan) -> SteppedEngine:
-        return open_engine(model, dataclasses.replace(options, context_tokens=plan.context_tokens))
+        planned = PlannedModel(model, dataclasses.replace(options, context_tokens=plan.context_tokens))
+        try:
+            locks.settle(model, planned.memory.device)
+        except InferenceError:
+            planned.close()
+            raise
+        return planned.load()
 
     _show_progress(f"loading {model}")
     with PeakMemory() as memory:

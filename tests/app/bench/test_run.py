@@ -16,8 +16,9 @@ from app.bench.protocol import CHAT, DECODE, PREFILL, Case, Plan
 from app.bench.report import Loaded, Report
 from app.bench.roofline import Roofline
 from app.bench.run import fitting, load, measure, run_bench, with_peers
+from inference.engine.device_lock import DeviceLock
 from inference.engine.options import EngineOptions
-from inference.errors import OutOfMemoryError
+from inference.errors import ModelNotFoundError, ModelResidentError, OutOfMemoryError
 
 PLAN = Plan(prompts=(5,), depths=(0, 7), decode_tokens=4, repeats=2, chat=False)
 LENGTH, SHALLOW, DEEP = PLAN.cases
@@ -119,6 +120,20 @@ def test_a_whole_run_on_random_weights(tmp_path: Path) -> None:
     assert read["peers"][0]["figures"][0]["prefill_tok_s"]["median"] == 9
     assert read["model"]["weight_bytes"] > 50e6
     assert read["roofline"]["depths"][0]["floor_tok_s"] > 0
+
+
+def test_a_model_of_another_process_is_not_joined_by_a_second_one(tmp_path: Path) -> None:
+    plan = Plan(prompts=(5,), depths=(0,), decode_tokens=2, repeats=1, chat=False)
+    options = EngineOptions(backend="cpu", threads=1, lock_dir=tmp_path)
+    other = DeviceLock(tmp_path)
+    other.acquire("resident")
+    with pytest.raises(ModelResidentError, match="holds the model resident on the cpu"):
+        run_bench("random:smollm2-135m:w4", options, plan)
+    other.release()
+    with pytest.raises(ModelNotFoundError):
+        run_bench("nothing", options, plan)
+    other.acquire("resident")  # what failed gave the lock back
+    other.release()
 
 
 def test_peers_are_measured_with_the_plan_that_fitted() -> None:
