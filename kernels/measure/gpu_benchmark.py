@@ -1,8 +1,9 @@
-"""Speed of the matrix-vector kernel alone: `python -m kernels.measure.gpu_benchmark [--sms N] [--tokens M]`.
+"""Speed of the matrix-vector kernel alone: `python -m kernels.measure.gpu_benchmark --tokens N`, or with `--help`.
 
 Shapes of Qwen2.5-3B at 4 bits and of 7B at 4 and 3 bits. Each figure is the median over replays of a graph that reads
 copies of a matrix in turns, more than any cache holds; "a token" is all layers and the head in one graph, attention
-left out. With `--sms` everything runs on a partition of the GPU (a green context), as a small card would have.
+left out. With `--sms` everything runs on a partition of the GPU (a green context), as a small card would have; with
+`--shared-kib` a block takes no more shared memory than there.
 """
 
 from __future__ import annotations
@@ -227,9 +228,12 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(prog="python -m kernels.measure.gpu_benchmark")
     parser.add_argument("--sms", type=int, default=0, help="run on a partition of so many SMs")
+    parser.add_argument("--shared-kib", type=int, default=0, help="of a block, where that is not all it may have")
     parser.add_argument("--tokens", type=int, default=1)
     options = parser.parse_args()
     device = Device()
+    if options.shared_kib:
+        device.shared_bytes_per_block = min(device.shared_bytes_per_block, options.shared_kib << 10)
     try:
         report(Bench(device, options.tokens, options.sms), sys.stdout.write)
     finally:
