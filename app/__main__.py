@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from logging.handlers import RotatingFileHandler
 
 from PySide6.QtCore import QTimer
@@ -36,8 +37,10 @@ from app.qt.instance_commands import InstanceCommands
 from app.qt.look.icons import app_icon
 from app.qt.shutdown import SignalWatch, end_hard_after
 from app.settings.registry import setting_registry
-from app.settings.settings import Settings
+from app.settings.settings import SettingError, Settings
 from app.translation import Translator
+from inference.engine.options import EngineOptions
+from inference.errors import InvalidRequestError
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +74,20 @@ def has_display(environment: Mapping[str, str], platform: str = sys.platform) ->
     """Whether Qt can show windows; without a display it would abort the process instead of saying so."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     return not platform.startswith("linux") or any(environment.get(name) for name in names)
+
+
+def put_in_force(settings: Settings, choice: engine_setup.EngineChoice) -> None:
+    """Has the windows show the backend of the command line as the one that is set, so that it can be changed there."""
+    if choice.backend:
+        with contextlib.suppress(SettingError):  # of a name that is none the engine says so
+            settings.override("engine.backend", choice.backend)
+
+
+def options_after_change(settings: Settings, choice: engine_setup.EngineChoice | None) -> EngineOptions:
+    """What the settings say about the engine; the command line's limit of the GPU's memory stays, where it is used."""
+    is_on_host = settings.text("engine.backend") in ("cpu", "torch")
+    left = None if choice is None or is_on_host else replace(choice, backend="")
+    return engine_setup.engine_options(settings, left)
 
 
 def set_up_log() -> None:
@@ -121,7 +138,7 @@ def main(
     Args:
         arguments: of the command line; this process's by default.
         build_engine: tests pass a scripted engine.
-        choice: what the command line said about the engine; it stays in force when the settings change.
+        choice: what the command line said about the engine, in force until the settings are changed.
     """
     started_s = time.monotonic()
     command = parse(sys.argv[1:] if arguments is None else arguments)
@@ -139,7 +156,13 @@ def main(
     qt = _qt()
     actions = ActionRegistry()
     settings = Settings.load(settings_file(), setting_registry(actions.all()))
-    client, default_model = engine_setup.with_server(settings, *build_engine(settings))
+    if choice is not None:
+        put_in_force(settings, choice)
+    try:
+        client, default_model = engine_setup.with_server(settings, *build_engine(settings))
+    except InvalidRequestError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
     bridge = Bridge()
     commands = InstanceCommands(client, bridge.post_call)
     try:
@@ -158,7 +181,7 @@ def main(
         bridge=bridge,
         client=client,
         default_model=default_model,
-        engine_options=lambda: engine_setup.engine_options(settings, choice),
+        engine_options=lambda: options_after_change(settings, choice),
     )
     _log.info("the tray icon is up after %.0f ms", 1000 * (time.monotonic() - started_s))
     _run(qt, application, commands, command)

@@ -51,18 +51,23 @@ _HEADINGS: dict[type[InferenceError], tuple[UserText, UserText]] = {
     ),
     BackendUnavailableError: (
         UserText("The engine cannot work on this machine"),
-        UserText("Run `deskinfer doctor`; it tells what is missing."),
+        UserText("Choose the engine “Fastest that works here” in the settings: what works here is then taken."),
     ),
     EngineStoppedError: (
         UserText("The engine has stopped"),
         UserText("End the program and start it again."),
     ),
 }
+_NOTHING_WORKS = UserText("Run `deskinfer doctor`; it tells what is missing.")
+_LAST_RESORT = "torch"
+"""The backend that is tried when all others have failed, so its failure leaves none to choose."""
 _UNKNOWN = (UserText("The engine failed"), UserText("Try again. If it happens again, run `deskinfer doctor`."))
 
 
 def error_notice(error: InferenceError, translator: Translator, coverage: Coverage | None = None) -> Notice:
     """An error in its own words or their translation; where there is none, the cure stands before them.
+
+    A backend tells why it does not work and cannot know that others do, so there the cure stands behind its words.
 
     Args:
         coverage: what of a long text was done before.
@@ -98,7 +103,11 @@ def _notice(error: InferenceError, translator: Translator) -> Notice:
             needed=size_text(error.needed_bytes),
             free=size_text(error.free_bytes),
         )
-    return Notice(tr(heading), _in_users_language(error, cure, translator), is_error=True)
+    text = _in_users_language(error, cure, translator)
+    if isinstance(error, BackendUnavailableError):
+        cure = _NOTHING_WORKS if error.backend == _LAST_RESORT else cure
+        text = "\n".join((text, tr(cure)))
+    return Notice(tr(heading), text, is_error=True)
 
 
 def _in_users_language(error: InferenceError, cure: UserText, translator: Translator) -> str:
@@ -106,7 +115,10 @@ def _in_users_language(error: InferenceError, cure: UserText, translator: Transl
     if translator.language == "en":
         return words
     known = tr(cure) if isinstance(error, OutOfMemoryError) else translated(words, translator)
-    return known or "\n".join((tr(cure), tr("In the engine's own words: {words}", words=words)))
+    if known:
+        return known
+    own = tr("In the engine's own words: {words}", words=words)
+    return own if isinstance(error, BackendUnavailableError) else "\n".join((tr(cure), own))
 
 
 def _heading_and_cure(error: InferenceError) -> tuple[UserText, UserText]:

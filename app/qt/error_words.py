@@ -82,6 +82,16 @@ TEMPLATES = (
     ),
     # It failed at its work.
     UserText("The backend {name} is not available: {reason}."),
+    UserText(
+        "no NVIDIA driver was found, and no NVIDIA GPU works without it. If this machine has one, install NVIDIA's "
+        "driver, version 525 or newer"
+    ),
+    UserText(
+        "the package cuda-bindings is missing ({reason}). If this machine has an NVIDIA GPU, install it with: pip "
+        "install 'deskinfer[cuda]'"
+    ),
+    UserText("NVIDIA's driver supports CUDA {major}.{minor} and 12.0 is needed. Update the driver to 525 or newer"),
+    UserText("{gpu} has compute capability {major}.{minor}; 7.5 (Turing) or newer is needed"),
     UserText("The GPU failed: {reason}"),
     UserText(
         "What {model} would take cannot be told ({kind}: {reason}). Check its files, or load it: the load says more."

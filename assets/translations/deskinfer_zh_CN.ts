@@ -232,6 +232,10 @@
         <translation>引擎无法在本机运行</translation>
     </message>
     <message>
+        <source>Choose the engine “Fastest that works here” in the settings: what works here is then taken.</source>
+        <translation>请在设置中把“引擎”设为“本机可用的最快者”：程序就会使用本机可用的引擎。</translation>
+    </message>
+    <message>
         <source>Run `deskinfer doctor`; it tells what is missing.</source>
         <translation>请运行 `deskinfer doctor`，查看缺少什么。</translation>
     </message>

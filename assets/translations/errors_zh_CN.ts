@@ -136,6 +136,22 @@
         <translation>计算后端 {name} 不可用：{reason}。</translation>
     </message>
     <message>
+        <source>no NVIDIA driver was found, and no NVIDIA GPU works without it. If this machine has one, install NVIDIA's driver, version 525 or newer</source>
+        <translation>未找到 NVIDIA 驱动，没有它就无法使用 NVIDIA GPU。如果本机有 NVIDIA GPU，请安装 525 或更新版本的驱动</translation>
+    </message>
+    <message>
+        <source>the package cuda-bindings is missing ({reason}). If this machine has an NVIDIA GPU, install it with: pip install 'deskinfer[cuda]'</source>
+        <translation>缺少 cuda-bindings 包（{reason}）。如果本机有 NVIDIA GPU，请安装：pip install 'deskinfer[cuda]'</translation>
+    </message>
+    <message>
+        <source>NVIDIA's driver supports CUDA {major}.{minor} and 12.0 is needed. Update the driver to 525 or newer</source>
+        <translation>NVIDIA 驱动支持 CUDA {major}.{minor}，而需要 12.0。请将驱动更新到 525 或更新版本</translation>
+    </message>
+    <message>
+        <source>{gpu} has compute capability {major}.{minor}; 7.5 (Turing) or newer is needed</source>
+        <translation>{gpu} 的计算能力为 {major}.{minor}，而需要 7.5（Turing）或更新</translation>
+    </message>
+    <message>
         <source>The GPU failed: {reason}</source>
         <translation>GPU 出错：{reason}</translation>
     </message>

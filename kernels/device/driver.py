@@ -52,13 +52,15 @@ def _driver() -> Any:
         from cuda.bindings import driver
     except ImportError as error:
         raise DeviceError(
-            f"the package cuda-bindings is missing ({error}). Install it with: pip install 'deskinfer[cuda]'"
+            f"the package cuda-bindings is missing ({error}). If this machine has an NVIDIA GPU, install it with:"
+            " pip install 'deskinfer[cuda]'"
         ) from error
     try:
         status = driver.cuInit(0)[0]
     except (RuntimeError, OSError) as error:  # the library is not there or lacks a function
         raise DeviceError(
-            "no NVIDIA driver was found. Install NVIDIA's driver, version 525 or newer, where there is such a GPU"
+            "no NVIDIA driver was found, and no NVIDIA GPU works without it. If this machine has one, install NVIDIA's"
+            " driver, version 525 or newer"
         ) from error
     _check(driver, "cuInit", status)
     version = int(_check(driver, "cuDriverGetVersion", *driver.cuDriverGetVersion()))

@@ -5,9 +5,17 @@ import inspect
 import pytest
 
 from app.qt.error_text import error_notice
+from app.qt.error_words import translated
+from app.settings.registry import setting_registry
 from app.translation import Translator
 from inference import errors
-from inference.errors import ContextOverflowError, DownloadError, InferenceError, OutOfMemoryError
+from inference.errors import (
+    BackendUnavailableError,
+    ContextOverflowError,
+    DownloadError,
+    InferenceError,
+    OutOfMemoryError,
+)
 
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, InferenceError)]
 
@@ -15,7 +23,7 @@ KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issu
 def _example(kind: type[InferenceError]) -> InferenceError:
     error = kind.__new__(kind)
     Exception.__init__(error, "The value is 3, but the limit is 2. Take a smaller one.")
-    error.__dict__.update(needed_bytes=3 << 30, free_bytes=1 << 30, prompt_tokens=9, context_tokens=4)
+    error.__dict__.update(backend="cuda", needed_bytes=3 << 30, free_bytes=1 << 30, prompt_tokens=9, context_tokens=4)
     return error
 
 
@@ -45,6 +53,28 @@ def test_chinese_says_what_is_known_in_chinese_alone():
     words = "tiny is being fetched by another process. Wait for it, or stop it, and try again."
     text = error_notice(DownloadError(words), Translator("zh")).text
     assert text == "另一个程序正在下载 tiny。请等它完成，或停止它后重试。"
+
+
+NO_DRIVER = "no NVIDIA driver was found, and no NVIDIA GPU works without it. If this machine has one, install NVIDIA's"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_backend_that_cannot_work_leads_to_one_that_can(language: str):
+    error = BackendUnavailableError("cuda", f"{NO_DRIVER} driver, version 525 or newer")
+    why, cure = error_notice(error, Translator(language)).text.split("\n")
+    assert why == (str(error) if language == "en" else translated(str(error), Translator("zh")))
+    engine = next(setting for setting in setting_registry([]) if setting.key == "engine.backend")
+    assert engine.choices["auto"][language] in cure
+    assert "doctor" not in cure
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_where_no_backend_is_left_the_doctor_tells_more(language: str):
+    notice = error_notice(
+        BackendUnavailableError("torch", "a part of it cannot be imported (no torch)"), Translator(language)
+    )
+    assert "doctor" in notice.text.split("\n")[-1]
+    assert "no torch" in notice.text
 
 
 def test_numbers_are_named():

@@ -33,7 +33,8 @@ def _sentences(tree: ast.AST) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def said(project_root: Path) -> set[str]:
     """What the engine says, and those who stand between it and the windows."""
-    folders = [project_root / name for name in ("inference", "app/models", "app/actions", "app/remote")]
+    names = ("inference", "kernels/device", "app/models", "app/actions", "app/remote")
+    folders = [project_root / name for name in names]
     paths = [*(path for folder in folders for path in folder.rglob("*.py")), project_root / "app" / "engine_client.py"]
     return {text for path in paths for text in _sentences(ast.parse(path.read_text(encoding="utf-8")))}
 

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app.__main__ import has_display, main, parse
+from app.__main__ import has_display, main, options_after_change, parse, put_in_force
+from app.engine_setup import EngineChoice
 from app.instance import ask_channel
 from app.instance.instance import is_running, send_to_running
+from app.settings.registry import setting_registry
+from app.settings.settings import Settings
 from inference.request import DoneEvent, GenerationRequest, Message, TokenEvent
 
 pytestmark = [
@@ -153,6 +156,43 @@ def test_without_a_display_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: p
         monkeypatch.delenv(name, raising=False)
     assert main([]) == 2
     assert "deskinfer ask" in capsys.readouterr().err
+
+
+def test_what_the_command_line_says_of_the_engine_is_shown_and_can_be_changed(tmp_path: Path):
+    settings = Settings.load(tmp_path / "settings.toml", setting_registry([]))
+    choice = EngineChoice("cuda", 3 << 30)
+    put_in_force(settings, choice)
+    assert settings.text("engine.backend") == "cuda"
+    given = options_after_change(settings, choice)
+    assert (given.backend, given.vram_bytes) == ("cuda", 3 << 30)
+    for backend, vram_bytes in (("auto", 3 << 30), ("cpu", None)):
+        settings.set("engine.backend", backend)
+        changed = options_after_change(settings, choice)
+        assert (changed.backend, changed.vram_bytes) == (backend, vram_bytes)
+
+
+def test_a_backend_of_no_known_name_and_none_leave_the_settings_alone(tmp_path: Path):
+    settings = Settings.load(tmp_path / "settings.toml", setting_registry([]))
+    for choice in (EngineChoice("gpu9"), EngineChoice("", 3 << 30)):
+        put_in_force(settings, choice)
+        assert settings.text("engine.backend") == "auto"
+    (tmp_path / "settings.toml").write_text('[engine]\nbackend = "cpu"\n', encoding="utf-8")
+    settings.reload_if_changed()
+    assert settings.text("engine.backend") == "cpu"
+
+
+def test_what_contradicts_itself_on_the_command_line_is_said_in_a_line(project_root: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", "from app.cli import main; main()", "run", "--backend", "cpu", "--vram", "3GB"],
+        env={**_environment(project_root), "DISPLAY": ":none"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("--vram limits the memory of a GPU")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_displays():
