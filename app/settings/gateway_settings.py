@@ -36,7 +36,7 @@ def gateway_settings() -> list[Setting]:
             help={
                 "en": "Editors, note apps and scripts on this machine can use the model, as OpenAI's API. Hotkeys and "
                 "the chat go first. Other machines cannot reach it.",
-                "zh": "本机的编辑器、笔记应用和脚本可通过 OpenAI 兼容接口使用模型。快捷键和聊天优先；"
+                "zh": "本机的编辑器、笔记软件和脚本可通过 OpenAI 兼容接口使用模型。快捷键和聊天优先；"
                 "其他机器无法访问。",
             },
         ),

@@ -56,7 +56,7 @@ def _language_settings() -> list[Setting]:
             title={"en": "Language of the windows", "zh": "界面语言"},
             help={
                 "en": "Language of menus, windows and messages. Takes effect when the app is started again.",
-                "zh": "菜单、窗口和消息的语言。重新启动应用后生效。",
+                "zh": "菜单、窗口和消息的语言。重新启动程序后生效。",
             },
             choices={"auto": automatic, "en": {"en": "English", "zh": "English"}, "zh": {"en": "中文", "zh": "中文"}},
         ),
@@ -108,7 +108,8 @@ def _model_settings() -> list[Setting]:
             help={
                 "en": "Paths of .gguf files, model directories or folders of models that are listed too, divided as in "
                 "PATH. The window of models adds and removes them.",
-                "zh": "另外列出的 .gguf 文件、模型目录或模型文件夹的路径，分隔方式与 PATH 相同。可在模型窗口中增删。",
+                "zh": "另外列出的 .gguf 文件、模型文件夹，或存放多个模型的文件夹的路径，分隔方式与 PATH 相同。"
+                "可在模型窗口中增删。",
             },
         ),
         Setting(
@@ -130,10 +131,10 @@ def _model_settings() -> list[Setting]:
             default=15,
             title={"en": "Free the memory when idle", "zh": "闲置时释放内存"},
             help={
-                "en": "So long after its last use the model leaves the memory; the next action loads it again. "
-                "0: never.",
-                "zh": "模型最后一次使用后，过这么久就移出内存；下次操作时重新加载。0 表示从不。",
+                "en": "So long after its last use the model leaves the memory; the next action loads it again.",
+                "zh": "模型最后一次使用后，过这么久就移出内存；下次操作时重新加载。",
             },
+            zero={"en": "Never", "zh": "从不"},
             unit="minutes",
             minimum=0,
             maximum=24 * 60,
@@ -157,7 +158,7 @@ def _model_settings() -> list[Setting]:
             title={"en": "Engine", "zh": "引擎"},
             help={
                 "en": "What computes: an NVIDIA GPU, the app's CPU kernels, or PyTorch where those cannot be built.",
-                "zh": "由什么计算：NVIDIA GPU、应用自带的 CPU 内核；无法编译时用 PyTorch。",
+                "zh": "由什么计算：NVIDIA GPU、程序自带的 CPU 内核；无法编译时用 PyTorch。",
             },
             choices={
                 "auto": {"en": "Fastest that works here", "zh": "本机可用的最快者"},
@@ -183,9 +184,10 @@ def _model_settings() -> list[Setting]:
             default=0,
             title={"en": "Threads", "zh": "线程数"},
             help={
-                "en": "How many CPU cores the engine may use; 0: all physical ones.",
-                "zh": "引擎可使用的 CPU 核心数；0 表示全部物理核心。",
+                "en": "How many CPU cores the engine may use.",
+                "zh": "引擎可使用的 CPU 核心数。",
             },
+            zero={"en": "All physical cores", "zh": "全部物理核心"},
             minimum=0,
             maximum=256,
         ),
@@ -232,7 +234,8 @@ def _desktop_settings() -> list[Setting]:
             kind="integer",
             default=0,
             title={"en": "Text size of the popup", "zh": "弹窗字号"},
-            help={"en": "0: as the system.", "zh": "0 表示跟随系统。"},
+            help={"en": "How large answers are written.", "zh": "回答文字的大小。"},
+            zero={"en": "As the system", "zh": "跟随系统"},
             unit="pt",
             minimum=0,
             maximum=72,

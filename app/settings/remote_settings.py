@@ -49,9 +49,10 @@ def remote_settings() -> list[Setting]:
             default=0,
             title={"en": "Context of the server's model", "zh": "服务器模型的上下文长度"},
             help={
-                "en": "How much text and answer fit together there; 0: as the server says, else 8,192.",
-                "zh": "那里的文字和回答合计能容纳的长度；0 表示以服务器所说为准，未说明时为 8,192。",
+                "en": "How much text and answer fit together there. A server that does not say is taken to hold 8,192.",
+                "zh": "那里的文字和回答合计能容纳的长度。服务器未说明时按 8,192 计。",
             },
+            zero={"en": "As the server says", "zh": "由服务器决定"},
             unit="tokens",
             minimum=0,
             maximum=10_000_000,

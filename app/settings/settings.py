@@ -61,6 +61,7 @@ class Setting:
         default: in force where the file says nothing.
         title: by language, the label in the dialog.
         help: by language, one sentence: what it does and what its special values mean.
+        zero: by language, what 0 means where it is no number like others; empty where it is one.
         unit: of a number, "" where it has none.
         minimum: smallest number allowed.
         maximum: largest number allowed.
@@ -73,6 +74,7 @@ class Setting:
     default: Value
     title: Mapping[str, str]
     help: Mapping[str, str]
+    zero: Mapping[str, str] = field(default_factory=dict)
     unit: str = ""
     minimum: float | None = None
     maximum: float | None = None

@@ -1,4 +1,7 @@
-"""The settings file as a user first sees it: every setting with its help and its default, all commented out."""
+"""The settings file as a user first sees it: every setting with its help and its default, all commented out.
+
+A 0 that the dialog shows in words stands in the file as a 0, so there the words are said beside the help.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ def settings_template(settings: Iterable[Setting], translator: Translator) -> st
     head = translator.tr("Remove the # in front of a line to change it. The file is read again when you save it.")
     blocks = [head]
     for setting in settings:
-        help_text = setting.help.get(translator.language, setting.help["en"])
-        blocks.append(f"{help_text}\n{toml_line(setting.key, setting.default)}")
+        lines = [translator.pick(setting.help)]
+        if setting.zero:
+            lines.append(f"0: {translator.pick(setting.zero)}")
+        blocks.append("\n".join([*lines, toml_line(setting.key, setting.default)]))
     return "\n\n".join("\n".join(f"# {line}" for line in block.splitlines()) for block in blocks) + "\n"

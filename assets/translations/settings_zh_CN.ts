@@ -460,22 +460,6 @@
         <translation>未找到</translation>
     </message>
     <message>
-        <source>As the system</source>
-        <translation>跟随系统</translation>
-    </message>
-    <message>
-        <source>Never</source>
-        <translation>从不</translation>
-    </message>
-    <message>
-        <source>All cores</source>
-        <translation>全部核心</translation>
-    </message>
-    <message>
-        <source>As the server says</source>
-        <translation>由服务器决定</translation>
-    </message>
-    <message>
         <source>{choice} ({found})</source>
         <translation>{choice}（{found}）</translation>
     </message>

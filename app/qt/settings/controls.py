@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from app.qt.hotkeys.edit import HotkeyEdit
 from app.qt.look.theme import SPACE_S, colors_of
-from app.qt.settings.values import choice_text, unit_text, zero_text
+from app.qt.settings.values import choice_text, unit_text
 from app.settings.settings import Setting, Value
 from app.translation import Translator
 
@@ -216,7 +216,7 @@ class NumberControl(QWidget):
 
     def __init__(self, setting: Setting, translator: Translator) -> None:
         super().__init__()
-        zero, unit = zero_text(setting, translator), unit_text(setting, translator)
+        zero, unit = translator.pick(setting.zero), unit_text(setting, translator)
         self.box: _Integer | _Number = _Integer(setting, zero) if setting.kind == "integer" else _Number(setting)
         if unit:
             self.box.setSuffix(f" {unit}")

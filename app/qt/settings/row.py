@@ -142,8 +142,8 @@ class SettingRow(Row):
         super().__init__(
             translator.pick(setting.title), help_text if with_help else "", self.control, setting.kind in _WIDE
         )
-        labels = [text for each in setting.choices.values() for text in each.values()]
-        self.words = "\n".join([*setting.title.values(), *setting.help.values(), *labels, setting.key]).lower()
+        said = (setting.title, setting.help, setting.zero, *setting.choices.values())
+        self.words = "\n".join([*(text for each in said for text in each.values()), setting.key]).lower()
         target = self.control.target()
         target.setAccessibleName(translator.pick(setting.title))
         target.setAccessibleDescription(help_text)

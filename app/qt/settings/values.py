@@ -15,13 +15,6 @@ _UNITS = {
     "days": UserText("days"),
     "characters": UserText("characters"),
 }
-# Numbers of which 0 is no number.
-ZEROS = {
-    "popup.font_size": UserText("As the system"),
-    "model.idle_minutes": UserText("Never"),
-    "engine.threads": UserText("All cores"),
-    "remote.context_tokens": UserText("As the server says"),
-}
 # Choices that leave it to the system, and what the system says.
 _AUTOMATIC = "auto"
 _OF_SYSTEM: dict[str, Callable[[], str]] = {
@@ -33,11 +26,6 @@ _OF_SYSTEM: dict[str, Callable[[], str]] = {
 def unit_text(setting: Setting, translator: Translator) -> str:
     """The unit of a setting in the user's language, "" where it has none."""
     return translator.tr(_UNITS[setting.unit]) if setting.unit in _UNITS else setting.unit
-
-
-def zero_text(setting: Setting, translator: Translator) -> str:
-    """What 0 means, "" where it is a number like others."""
-    return translator.tr(ZEROS[setting.key]) if setting.key in ZEROS else ""
 
 
 def choice_text(setting: Setting, value: str, translator: Translator) -> str:
@@ -58,7 +46,7 @@ def value_text(setting: Setting, value: Value, translator: Translator) -> str:
         return choice_text(setting, str(value), translator)
     if value == "":
         return tr("none") if setting.kind in ("hotkey", "programs") else tr("empty")
-    if value == 0 and (text := zero_text(setting, translator)):
-        return text
+    if value == 0 and setting.zero:
+        return translator.pick(setting.zero)
     unit = unit_text(setting, translator)
     return f"{value} {unit}" if unit else str(value)

@@ -43,6 +43,7 @@ def test_every_setting_is_complete_and_its_default_fits() -> None:
     assert len({setting.key for setting in REGISTRY}) == len(REGISTRY)
     for setting in REGISTRY:
         assert set(setting.title) == set(setting.help) == {"en", "zh"}, setting.key
+        assert set(setting.zero) in (set(), {"en", "zh"}), setting.key
         assert all([*setting.title.values(), *setting.help.values()]), setting.key
         assert setting.checked(setting.default) == setting.default, setting.key
         assert all(set(labels) == {"en", "zh"} for labels in setting.choices.values()), setting.key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -25,6 +26,15 @@ def test_it_sets_nothing_and_every_line_of_it_can_be_taken_over(language: str) -
     values = flatten(tomllib.loads("\n".join(taken)))
     assert values == {setting.key: setting.default for setting in REGISTRY}
     assert all(setting.help[language] in text.replace("\n# ", "\n") for setting in REGISTRY)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_0_means_is_said_once(language: str) -> None:
+    text = settings_template(REGISTRY, Translator(language))
+    zeros = [setting.zero[language] for setting in REGISTRY if setting.zero]
+    assert [line.removeprefix("# 0: ") for line in text.splitlines() if line.startswith("# 0: ")] == zeros
+    assert len(zeros) > 3
+    assert [setting.key for setting in REGISTRY if re.search(r"(?<![.\d])0(?![.\d])", setting.help[language])] == []
 
 
 def test_it_is_written_once_and_what_the_user_made_of_it_stays(tmp_path: Path) -> None:
