@@ -111,13 +111,15 @@ def _guarded(lines: Callable[[], Iterable[str]]) -> list[str]:
 
 
 def _readme(files: Sequence[DiagnosticFile]) -> str:
-    names = ", ".join(file.name for file in files)
-    return (
-        "Diagnostics of DeskInfer, for a report of a fault.\n\n"
-        f"In it: {names}.\n"
-        "Not in it: prompts, selections, answers, clipboard, history, names of files and folders, keys, and values\n"
-        "of settings that are texts. Every file is plain text: look through it before you pass it on.\n"
+    # A paragraph is one line, which whoever shows it breaks at its own width.
+    paragraphs = (
+        "Diagnostics of DeskInfer, for a report of a fault.",
+        f"In it: {', '.join(file.name for file in files)}.",
+        "Not in it: prompts, selections, answers, clipboard, history, names of files and folders, keys, and values of "
+        "settings that are texts.",
+        "Every file is plain text: look through it before you pass it on.",
     )
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _program() -> Iterable[str]:

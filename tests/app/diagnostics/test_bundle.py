@@ -139,6 +139,7 @@ def test_what_helps_is_in_it(tmp_path: Path) -> None:
     assert "deskinfer serve: does not run" in found["gateway.txt"]
     assert "app.planted: no file …" in found["events.log"]
     assert all(name in found["README.txt"] for name in found if name != "README.txt")
+    assert [part for part in found["README.txt"].split("\n\n") if len(part.splitlines()) != 1] == []
 
 
 def test_the_kernels_check_themselves(tmp_path: Path) -> None:
