@@ -1,4 +1,4 @@
-"""One Chinese word for one thing, in windows, actions and the Chinese README: the words, and those not to be used."""
+"""One Chinese word for one thing, in windows, actions, README and guide: the words, and those not to be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from app.actions.registry import ActionRegistry
 from app.paths import assets_dir
+from app.settings.registry import setting_registry
 from app.translation import read_catalogs
 
 
@@ -28,6 +30,8 @@ class Term:
     avoided: tuple[str, ...] = ()
 
 
+# What is written as it is: what stands for a value, keys of settings, commands.
+CODE = re.compile(r"\{\w+\}|\[[\w.]+\]|`[^`]+`")
 TERMS = [
     Term(r"\bhotkeys?\b", ("快捷键",), ("热键", "快速键")),
     Term(r"\bclipboard\b", ("剪贴板",), ("剪切板", "粘贴板")),
@@ -52,22 +56,38 @@ TERMS = [
     Term(r"\bDelete\b", ("删除",), ("刪除",)),
     Term(r"\bthis (?:machine|computer)\b", ("本机",), ("电脑", "计算机", "本地")),
     Term(r"\bthe app\b", ("程序", "DeskInfer"), ("应用(?!程序)", "本应用")),
+    Term(r"\bnote apps?\b", ("笔记软件",), ("笔记应用",)),
+    Term(r"\b(?:folders?|director(?:y|ies))\b", ("文件夹",), ("目录(?!中)",)),
+    Term(r"\bcatalog\b(?! id)", ("目录",)),
+    Term(r"\b(?:next|this|own) actions?\b", ("操作",), ("动作",)),
+    Term(r"\b(?:previous|next|this|last) change\b", ("更改",), ("改动",)),
     Term(r"\bother programs?\b|\banother program\b", ("程序",)),
 ]
 
 
+def _of_settings() -> Iterator[tuple[str, str]]:
+    """Every text of the settings, English and Chinese."""
+    for setting in setting_registry(ActionRegistry().all()):
+        for text in (setting.title, setting.help, setting.zero, *setting.choices.values()):
+            if text:
+                yield text["en"], text["zh"]
+
+
 def _chinese(project_root: Path) -> Iterator[tuple[str, str]]:
     yield from (("translations", text) for text in read_catalogs("zh").values())
-    for path in [*sorted(assets_dir("actions").glob("*.toml")), project_root / "README.zh-CN.md"]:
-        yield from ((path.name, line) for line in path.read_text(encoding="utf-8").splitlines())
+    yield from (("settings", chinese) for _, chinese in _of_settings())
+    documents = [project_root / "README.zh-CN.md", project_root / "docs" / "user-guide.zh-CN.md"]
+    for path in [*sorted(assets_dir("actions").glob("*.toml")), *documents]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        yield from ((f"{path.name}:{number}", CODE.sub("", line)) for number, line in enumerate(lines, 1))
 
 
 @pytest.mark.parametrize("term", TERMS, ids=lambda term: term.chinese[0])
 def test_a_thing_has_its_word_wherever_it_is_spoken_of(term: Term) -> None:
     speaking = {
         source: text
-        for source, text in read_catalogs("zh").items()
-        if re.search(term.english, re.sub(r"\{\w+\}|\[[\w.]+\]|`[^`]+`", "", source))
+        for source, text in [*read_catalogs("zh").items(), *_of_settings()]
+        if re.search(term.english, CODE.sub("", source))
     }
     assert speaking, "nothing speaks of it any more"
     assert {source: text for source, text in speaking.items() if not any(each in text for each in term.chinese)} == {}
