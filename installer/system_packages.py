@@ -50,8 +50,9 @@ TEST_PROGRAMS = {
     "dbus-launch": "dbus-x11",
     "git": "git",
 }
-# Text on screen needs a font.
-TEST_FONTS = ("fontconfig", "fonts-dejavu-core")
+# Language -> Debian package of a small font for it: without one, windows show boxes in place of text.
+TEST_FONTS = {"en": "fonts-dejavu-core", "zh-cn": "fonts-wqy-microhei"}
+FONT_SEARCH = "fontconfig"
 
 
 def is_debian(shell: Shell) -> bool:
@@ -128,8 +129,14 @@ def check_test_programs(shell: Shell) -> None:
     """What the end-to-end tests need. Raises SetupError where it is missing and cannot be installed."""
     if sys.platform != "linux":
         return
-    packages = missing_packages(shell, {**QT_LIBRARIES, **X11_LIBRARIES}, TEST_PROGRAMS)
-    fonts = shell.capture(["fc-list", ":lang=en"])
-    if fonts.code != 0 or not fonts.output.strip():
-        packages = sorted({*packages, *TEST_FONTS})
-    install_packages(shell, packages, "The end-to-end tests", required=True)
+    packages = set(missing_packages(shell, {**QT_LIBRARIES, **X11_LIBRARIES}, TEST_PROGRAMS))
+    for language, font in TEST_FONTS.items():
+        if not has_font(shell, language):
+            packages |= {FONT_SEARCH, font}
+    install_packages(shell, sorted(packages), "The end-to-end tests", required=True)
+
+
+def has_font(shell: Shell, language: str) -> bool:
+    """Whether a font for a language, such as "zh-cn", is installed; False too where nothing can be asked for fonts."""
+    fonts = shell.capture(["fc-list", f":lang={language}"])
+    return fonts.code == 0 and bool(fonts.output.strip())

@@ -8,6 +8,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from installer import system_packages
+
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -78,3 +80,12 @@ def test_both_languages_show_the_same_pictures(english: str, chinese: str) -> No
     for name, language in ((english, "en"), (chinese, "zh")):
         ends = {Path(target).stem.rpartition("-")[2] for target in targets(ROOT / name) if target.endswith(".png")}
         assert ends == {language}
+
+
+def test_no_pictures_are_made_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.pictures import make_pictures
+
+    monkeypatch.setattr(system_packages, "has_font", lambda _shell, language: language == "en")
+    assert make_pictures.fonts_lacking(["en"]) == []
+    assert make_pictures.fonts_lacking(["en", "zh"]) == ["fonts-wqy-microhei"]
+    assert set(make_pictures.FONT_LANGUAGES) == set(make_pictures.TEXTS)

@@ -69,7 +69,15 @@ def test_test_programs(shell) -> None:
 
 
 @pytest.mark.parametrize("fonts", [Result(127, "no such command"), Result(0, "")])
-def test_a_font_is_installed_where_there_is_none(shell, fonts: Result) -> None:
+def test_fonts_are_installed_where_there_are_none(shell, fonts: Result) -> None:
     shell.answer = lambda argv: fonts if argv[0] == "fc-list" else None
     system_packages.check_test_programs(shell)
-    assert shell.commands[-1][-2:] == ["fontconfig", "fonts-dejavu-core"]
+    assert shell.commands[-1][-3:] == ["fontconfig", "fonts-dejavu-core", "fonts-wqy-microhei"]
+
+
+def test_a_font_for_one_language_is_none_for_the_other(shell) -> None:
+    shell.answer = lambda argv: Result(0, "") if argv == ["fc-list", ":lang=zh-cn"] else None
+    system_packages.check_test_programs(shell)
+    installed = shell.commands[-1]
+    assert "fonts-wqy-microhei" in installed
+    assert "fonts-dejavu-core" not in installed

@@ -4,7 +4,7 @@ Usage: python -m tests.pictures.make_pictures [--language en|zh] [--scene NAME .
 
 Every picture is NAME-LANGUAGE.png, those in dark colours NAME-dark-LANGUAGE.png. The models must be on this machine
 (deskinfer models pull); nothing is fetched from a network: downloads come from slow_hub.py and never arrive.
-Needs what the end-to-end tests need: Xvfb, openbox, trayer, xdotool.
+Needs what the end-to-end tests need: Xvfb, openbox, trayer, xdotool, and a font for each language.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from inference.errors import ModelNotFoundError
 from inference.store.model_store import ModelStore
+from installer import system_packages
+from installer.shell import Shell
 from tests.e2e.conftest import Editor, PipedProgram
 from tests.pictures.slow_hub import SlowHub, slow_hub
 from tests.pictures.small_picture import take_picture
@@ -35,6 +37,7 @@ WALL = 0x5F7183
 MARGIN_PX, TITLE_PX = 20, 26
 EDITOR_SIZE = (700, 130)
 LOCALES = {"en": "en_US.UTF-8", "zh": "zh_CN.UTF-8"}
+FONT_LANGUAGES = {"en": "en", "zh": "zh-cn"}
 CORNER = (SCREEN[0] - 10, 10)
 ANSWER_S = 240.0
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "texts.toml").read_text(encoding="utf-8"))
@@ -362,6 +365,13 @@ def pictures_of(language: str, scenes: list[str], out: Path) -> None:
             app.close()
 
 
+def fonts_lacking(languages: Iterable[str], shell: Shell | None = None) -> list[str]:
+    """Debian packages of the fonts that these languages of the windows need and this machine lacks."""
+    shell = shell or Shell()
+    wanted = {language: system_packages.TEST_FONTS[FONT_LANGUAGES[language]] for language in languages}
+    return [font for language, font in wanted.items() if not system_packages.has_font(shell, FONT_LANGUAGES[language])]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--language", action="append", choices=list(TEXTS))
@@ -373,8 +383,11 @@ def main() -> None:
             ModelStore().resolve(model)
         except ModelNotFoundError as error:
             parser.error(str(error))
+    languages = options.language or list(TEXTS)
+    if lacking := fonts_lacking(languages):
+        parser.error(f"the pictures would show boxes in place of text. Install what Debian calls {', '.join(lacking)}.")
     options.out.mkdir(parents=True, exist_ok=True)
-    for language in options.language or list(TEXTS):
+    for language in languages:
         pictures_of(language, options.scene or ["welcome", *SCENES], options.out)
 
 
