@@ -128,6 +128,18 @@ def reach_running(command: Message) -> int | None:
     return 0
 
 
+def ended_before_windows(command: Message) -> int | None:
+    """The exit status where another process shows the windows, or nothing can; None where this one is to do it."""
+    status = reach_running(command)
+    if status is None and not has_display(os.environ):
+        sys.stderr.write(
+            "There is no display here, so the app cannot show its tray icon. Start it in a desktop session, or use"
+            " `deskinfer ask` in the terminal.\n"
+        )
+        return 2
+    return status
+
+
 def main(
     arguments: Sequence[str] | None = None,
     build_engine: EngineBuilder = build_worker,
@@ -142,15 +154,9 @@ def main(
     """
     started_s = time.monotonic()
     command = parse(sys.argv[1:] if arguments is None else arguments)
-    status = reach_running(command)
+    status = ended_before_windows(command)
     if status is not None:
         return status
-    if not has_display(os.environ):
-        sys.stderr.write(
-            "There is no display here, so the app cannot show its tray icon. Start it in a desktop session, or use"
-            " `deskinfer ask` in the terminal.\n"
-        )
-        return 2
     set_up_log()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     qt = _qt()
