@@ -32,7 +32,7 @@ _ERRORS = {
     408: "The body did not come in time.",
     409: "Something else was asked of the engine meanwhile.",
     413: "The body is too large.",
-    415: "The body is not application/json.",
+    415: "The body is not application/json, or it is packed.",
     422: "A value is out of its range; param names the field.",
     429: "Too many requests are under way; Retry-After says when to come again.",
     431: "Path and headers are too large.",

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from inference.errors import InvalidRequestError
 from inference.gateway.errors import ApiError, api_error, unsupported
 from inference.gateway.schema import ChatMessage, ChatRequest, CompletionRequest, NamedTool, ResponseFormat
+from inference.gateway.schema_cost import endless_part
 from inference.gateway.tool_calls import CALL_END, call_grammar, form_or_call_grammar, text_or_call_grammar
 from inference.request import GenerationRequest, Grammar, Message, Priority, Role, SamplingParams, Tool, ToolCall
 
@@ -294,5 +295,9 @@ def _schema(schema: dict[str, Any], field: str) -> str:
     if len(text) > MAX_SCHEMA_CHARS:
         raise ApiError(
             400, f"{field} is {len(text)} characters long, but {MAX_SCHEMA_CHARS} is the limit.", "invalid_value", field
+        )
+    if part := endless_part(schema):
+        raise ApiError(
+            400, f"{field} would take too long to follow: it has {part}. Simplify it.", "invalid_value", field
         )
     return text
