@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -25,7 +25,7 @@ from app.qt.bridge import Bridge
 from app.qt.command_list import action_group, commands_of
 from app.qt.error_text import error_notice
 from app.qt.file_watch import FileWatch
-from app.qt.hotkeys.binding import HotkeyState
+from app.qt.hotkeys.binding import HotkeyStatus
 from app.qt.look.theme import apply_scheme
 from app.qt.settings.engine_settings import EngineSettings
 from app.qt.status import Status
@@ -71,9 +71,8 @@ class Application(QObject):
         self._status = Status()
         self._session: DesktopSession | None = None
         self._is_ending, self._busy = False, set[str]()
-        self._told_problems, self._told_hotkeys = list[str](), False
+        self._told_problems = list[str]()
         self._commands = commands_of(self, actions, translator)
-        self._commands.listen(self._bind_hotkeys)
         self.tray = Tray(self._commands, translator, free_memory_bytes)
         self.tray.opened.connect(self.show_window)
         self.tray.availability_changed.connect(self._on_tray_availability)
@@ -94,7 +93,7 @@ class Application(QObject):
         self._connect()
         self._apply_settings()
         self._show_status()
-        self._bind_hotkeys()
+        self.hotkeys.bind()
         self._tell_problems()
         self.history.tell_problem()
         self._offer(session)
@@ -137,7 +136,7 @@ class Application(QObject):
         self.chat = windows.ChatDesk(
             self._client, self._bridge, self.history, self.clipboard, self._translator, self._actions, self._activate
         )
-        self.hotkeys = windows.hotkeys_of(session, self._bridge, self._bind_hotkeys)
+        self.hotkeys = windows.HotkeyDesk(session, self._commands, self._settings, self._translator, self._bridge, self)
         windows.AfterAnswer(
             self._settings, self.controller, self.popup, session.desktop, self, session.portal is not None
         )
@@ -178,16 +177,17 @@ class Application(QObject):
         self.controller.chat_wanted.connect(self.chat.continue_answer)
         self.chat.busy_changed.connect(self._on_busy_changed)
         self.window.action_requested.connect(self.controller.run_text)
-        self.window.hotkeys_retry_requested.connect(self._bind_hotkeys)
+        self.window.hotkeys_retry_requested.connect(self.hotkeys.bind)
         self.window.quit_requested.connect(self.quit)
         self.window.command_requested.connect(self._commands.run)
         self._watch.changed.connect(self._on_files_changed)
         self.settings_owner.file_requested.connect(self.open_settings_file)
         self.settings_owner.restart_requested.connect(self.restart)
-        self.settings_owner.pause_requested.connect(
-            lambda is_paused: self.hotkeys.release_all() if is_paused else self._bind_hotkeys()
-        )
-        self.settings_owner.retry_requested.connect(self._bind_hotkeys)
+        self.settings_owner.pause_requested.connect(self.hotkeys.pause)
+        self.settings_owner.retry_requested.connect(self.hotkeys.bind)
+        self.hotkeys.bound.connect(self._show_hotkeys)
+        self.hotkeys.failed.connect(self.show_error)
+        self.hotkeys.mended.connect(partial(self.window.show_message, ""))
         self._settings.listen("", self._on_setting)
 
     # --- what the commands do -----------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class Application(QObject):
 
     def hotkey_report(self) -> list[dict[str, str]]:
         """What became of the hotkeys, in English, for the doctor."""
-        return [status.report() for status in self.hotkeys.statuses]
+        return self.hotkeys.report()
 
     def restart(self) -> None:
         """Ends the app; its owner starts it again where `wants_restart` is set."""
@@ -259,6 +259,7 @@ class Application(QObject):
             for part in (self.memory_feed, self.keeper, self.settings_owner, self.welcome, self.models, self.chat):
                 part.close()
             self.gateway.close()
+            self.hotkeys.close()
             self.controller.close()
             self.clipboard.close()
             self.history.close()
@@ -337,7 +338,7 @@ class Application(QObject):
 
     def _on_setting(self, key: str, _value: Value) -> None:
         if key.startswith("hotkey."):
-            self._bind_hotkeys()
+            self.hotkeys.bind()
         elif key == "appearance.theme":
             apply_scheme(self._settings.text(key))
         else:
@@ -374,26 +375,7 @@ class Application(QObject):
         if not self.settings_owner.take_hotkey(command_id):
             self._commands.run(command_id)
 
-    def _bind_hotkeys(self) -> None:
-        if self._session is None or self._is_ending:
-            return
-        tr, known = self._translator.tr, self._settings.registry
-        wanted = {
-            command.id: (command.title, self._settings.text(command.hotkey_setting))
-            for command in self._commands.all()
-            if command.hotkey_setting in known
-        }
-        statuses = self.hotkeys.bind(wanted)
-        limits = [tr(limit) for limit in self.hotkeys.limits]
+    def _show_hotkeys(self, statuses: Sequence[HotkeyStatus], limits: Sequence[str]) -> None:
         self.tray.set_hotkeys(self.hotkeys.working())
         self.window.set_hotkeys(statuses, limits)
         self.settings_owner.set_hotkeys(statuses, limits, {c.id: c.hotkey_setting for c in self._commands.all()})
-        failed = [s for s in statuses if s.state in (HotkeyState.TAKEN, HotkeyState.INVALID)]
-        lines = [f"{s.hotkey} ({s.title}): {tr(s.reason)}" for s in failed if s.reason is not None]
-        if limits and not self.hotkeys.working():
-            lines = limits
-        if lines:
-            self.show_error(tr("Not all hotkeys work"), "\n".join(lines))
-        elif self._told_hotkeys:
-            self.window.show_message("")
-        self._told_hotkeys = bool(lines)

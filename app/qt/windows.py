@@ -7,7 +7,7 @@ from app.qt.clipboard import QtClipboard
 from app.qt.history_binding import HistoryBinding
 from app.qt.home.main_window import MainWindow
 from app.qt.home.welcome_owner import WelcomeOwner
-from app.qt.hotkeys.portal_binding import hotkeys_of
+from app.qt.hotkeys.desk import HotkeyDesk
 from app.qt.look.focus_frame import FocusFrame
 from app.qt.memory.feed import MemoryFeed
 from app.qt.memory.keeper import MemoryKeeper
@@ -29,6 +29,7 @@ __all__ = [
     "FocusFrame",
     "GatewayDesk",
     "HistoryBinding",
+    "HotkeyDesk",
     "MainWindow",
     "MemoryFeed",
     "MemoryKeeper",
@@ -39,5 +40,4 @@ __all__ = [
     "SettingsOwner",
     "VramMeter",
     "WelcomeOwner",
-    "hotkeys_of",
 ]
