@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
-MOST_REMAINDERS = 20_000
-"""All of a schema's multiples together; a twentieth of a second."""
+MOST_REMAINDERS = 5_000
+"""All of a schema's multiples together; a hundredth of a second, and there may be many schemas of tools."""
 MOST_PATTERNS = 12
 """That one text must fit; some milliseconds, and a second with twenty."""
 _NO_SCHEMAS = frozenset(("allOf", "anyOf", "oneOf", "$ref", "$defs", "definitions", "enum", "const", "default"))

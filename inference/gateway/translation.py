@@ -243,16 +243,20 @@ def _tools(body: ChatRequest, form: Grammar | None) -> tuple[tuple[Tool, ...], G
         return (), form
     if choice == "none":
         return (), form
+    are_strict = [bool(tool.function.strict) for tool in body.tools]
+    must_call = isinstance(choice, NamedTool) or choice == "required"
     tools = tuple(
         Tool(
             tool.function.name,
             tool.function.description or "",
-            _schema(tool.function.parameters or _NO_PARAMETERS, f"tools.{index}.function.parameters"),
+            _schema(
+                tool.function.parameters or _NO_PARAMETERS,
+                f"tools.{index}.function.parameters",
+                must_call or are_strict[index],
+            ),
         )
         for index, tool in enumerate(body.tools)
     )
-    are_strict = [bool(tool.function.strict) for tool in body.tools]
-    must_call = isinstance(choice, NamedTool) or choice == "required"
     held = tuple(
         tool
         if strict
@@ -289,14 +293,18 @@ def _leniently(schema: str) -> str:
     return json.dumps({"x-guidance": _LENIENT, **json.loads(schema)})
 
 
-def _schema(schema: dict[str, Any], field: str) -> str:
-    """A schema as JSON. A huge one would take seconds to compile, in which nobody gets a token."""
+def _schema(schema: dict[str, Any], field: str, is_held: bool = True) -> str:
+    """A schema as JSON. A huge one would take seconds to compile, in which nobody gets a token.
+
+    Args:
+        is_held: an answer will be held to it.
+    """
     text = json.dumps(schema)
     if len(text) > MAX_SCHEMA_CHARS:
         raise ApiError(
             400, f"{field} is {len(text)} characters long, but {MAX_SCHEMA_CHARS} is the limit.", "invalid_value", field
         )
-    if part := endless_part(schema):
+    if is_held and (part := endless_part(schema)):
         raise ApiError(
             400, f"{field} would take too long to follow: it has {part}. Simplify it.", "invalid_value", field
         )

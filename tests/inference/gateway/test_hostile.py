@@ -278,6 +278,8 @@ HOSTILE_FORMS: list[dict[str, Any]] = [
     {"$defs": {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}, "$ref": "#/$defs/d0"},
     {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"},
     {"type": "integer", "multipleOf": 999_999_937},
+    {"allOf": [{"type": "integer", "multipleOf": number} for number in (97, 89, 83, 79)]},
+    {"allOf": [{"type": "string", "pattern": f"a{number}"} for number in range(40)]},
     json.loads('{"items":' * 900 + "{}" + "}" * 900),
     {"x-guidance": {"whitespace_pattern": "(" * 100}, "type": "object"},
 ]

@@ -72,6 +72,16 @@ def test_what_would_not_come_to_an_end_is_refused(steady: openai.OpenAI, schema:
             steady.post("/chat/completions", body=body, cast_to=object)
 
 
+def test_what_no_answer_is_held_to_may_be_anything(steady: openai.OpenAI) -> None:
+    tool = {"type": "function", "function": {"name": "x", "parameters": ENDLESS[0]}}
+    body = {"model": "one", "messages": [{"role": "user", "content": "hi"}], "tools": [tool]}
+    steady.post("/chat/completions", body=body, cast_to=object)
+    tool["function"]["strict"] = True  # type: ignore[index]
+    with pytest.raises(openai.BadRequestError) as caught:
+        steady.post("/chat/completions", body=body, cast_to=object)
+    assert caught.value.param == "tools.0.function.parameters"
+
+
 @pytest.mark.parametrize("schema", QUICK, ids=range(len(QUICK)))
 def test_what_is_let_through_is_compiled_or_refused_at_once(schema: dict[str, Any]) -> None:
     assert endless_part(schema) == ""
