@@ -8,6 +8,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from app.actions.registry import ActionRegistry
+from app.settings.registry import setting_registry
+from app.translation import read_catalogs
 from installer import system_packages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,3 +92,47 @@ def test_no_pictures_are_made_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert make_pictures.fonts_lacking(["en"]) == []
     assert make_pictures.fonts_lacking(["en", "zh"]) == ["fonts-wqy-microhei"]
     assert set(make_pictures.FONT_LANGUAGES) == set(make_pictures.TEXTS)
+
+
+# What the guides stress or quote that is no label of a window.
+NO_LABELS = {
+    *("checkpoint", "outputs", "Checks", "Replace by itself", "Sure, here is", "three", "torch", "CUDA is not used"),
+    *("Every text that you run an action on is then sent there", "Model, context, engine, threads, GPU memory"),
+    *(
+        "检查点",
+        "输出",
+        "核对",
+        "自动替换",
+        "好的，以下是",
+        "三",
+        "[您的姓名]",
+        "模型、上下文长度、引擎、线程数、显存上限",
+    ),
+    *("此后您对其执行操作的每段文字都会发送到那里",),
+}
+_STRESSED = re.compile(r'(?<!\*)\*([^*\n]+)\*(?!\*)|\*\*([^*]+)\*\*|“([^”\n]+)”|"([^"\n]+)"')
+
+
+def _labels(language: str) -> set[str]:
+    """What the windows say, up to the first value in it or the end of the sentence."""
+    catalog = read_catalogs("zh")
+    texts = set(catalog if language == "en" else catalog.values())
+    for setting in setting_registry(ActionRegistry().all()):
+        texts |= {text[language] for text in (setting.title, setting.zero, *setting.choices.values()) if text}
+    return texts
+
+
+@pytest.mark.parametrize(("name", "language"), [("user-guide.md", "en"), ("user-guide.zh-CN.md", "zh")])
+def test_labels_that_the_guide_names_are_those_of_the_windows(name: str, language: str) -> None:
+    text = re.sub(r"`[^`\n]*`", "", prose(ROOT / "docs" / name))
+    named = {"".join(groups).replace("\n", "").rstrip("….:。") for groups in _STRESSED.findall(text)} - NO_LABELS
+    labels = _labels(language)
+    # Of a text with values at least a word must be its own.
+    templates = [label for label in labels if "{" in label and re.search(r"\w\w", re.sub(r"\{\w+\}", "", label))]
+    patterns = [re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(label))) for label in templates]
+    assert len(named) > 15
+    assert {
+        label
+        for label in named
+        if not any(known.startswith(label) for known in labels) and not any(p.fullmatch(label) for p in patterns)
+    } == set()
