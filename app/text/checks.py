@@ -1,4 +1,4 @@
-"""What an answer lost, changed or invented: numbers, names, addresses, placeholders, code and line breaks.
+"""What an answer lost, changed, invented or left untranslated.
 
 The checks know no meaning. They flag rather than miss, and what they cannot compare they leave alone.
 """
@@ -14,13 +14,14 @@ from typing import Literal, get_args
 import regex
 
 from app.text.quantities import Quantity, Span, quantities
+from app.text.untranslated import untranslated
 from app.text.word_diff import WordDiff
 
-CheckName = Literal["numbers", "names", "urls", "placeholders", "code", "line_breaks", "invented"]
+CheckName = Literal["numbers", "names", "urls", "placeholders", "code", "line_breaks", "invented", "untranslated"]
 CHECK_NAMES: tuple[CheckName, ...] = get_args(CheckName)
 # For an answer that takes the place of its source, for one in another language, and for one that only tells about it.
 REWRITE_CHECKS: tuple[CheckName, ...] = ("numbers", "names", "urls", "placeholders", "code", "line_breaks")
-TRANSLATION_CHECKS: tuple[CheckName, ...] = ("numbers", "urls", "placeholders", "code")
+TRANSLATION_CHECKS: tuple[CheckName, ...] = ("numbers", "urls", "placeholders", "code", "untranslated")
 SUMMARY_CHECKS: tuple[CheckName, ...] = ("invented",)
 
 # The pieces of a date that is written in another way stand no further apart.
@@ -55,7 +56,7 @@ class Loss:
     """One thing that an answer does not hold as its source does.
 
     Attributes:
-        text: what the source says, "" for what the answer has invented.
+        text: what the source says, "" for what only the answer says.
         near: what the answer says in its place, "" where it says nothing.
         source_span, answer_span: where, in characters; None where there is no place.
     """
@@ -105,6 +106,8 @@ def check(
         losses += _names(hidden, known[0], diff)
     if "line_breaks" in checks:
         losses += _line_breaks(source, answer)
+    if "untranslated" in checks:
+        losses += _untranslated(hidden, (source, answer), languages)
     end = len(source)
     return sorted(losses, key=lambda loss: loss.source_span or (end, *(loss.answer_span or (end,))[:1]))
 
@@ -122,6 +125,12 @@ def _without(source: str, answer: str) -> tuple[str, str]:
         return text
 
     return blanked(source), blanked(answer)
+
+
+def _untranslated(hidden: tuple[str, str], texts: tuple[str, str], languages: tuple[str, str]) -> Iterator[Loss]:
+    for left in untranslated(*hidden, languages):
+        text = texts[0][slice(*left.source_span)] if left.source_span else ""
+        yield Loss("untranslated", text, texts[1][slice(*left.answer_span)], left.source_span, left.answer_span)
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------

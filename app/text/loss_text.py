@@ -25,6 +25,8 @@ def loss_text(loss: Loss) -> UserText:
     before, after = quote(loss.text), quote(loss.near)
     if loss.kind == "line_breaks":
         return UserText("Line breaks: {before} → {after}", before=before, after=after)
+    if loss.kind == "untranslated":
+        return UserText("Not translated: {text}", text=after)
     if not loss.text:
         return UserText("Not in your text: {text}", text=after)
     if after:

@@ -92,6 +92,10 @@
         <translation>换行：{before} → {after}</translation>
     </message>
     <message>
+        <source>Not translated: {text}</source>
+        <translation>未翻译：{text}</translation>
+    </message>
+    <message>
         <source>Not in your text: {text}</source>
         <translation>原文没有：{text}</translation>
     </message>

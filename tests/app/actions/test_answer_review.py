@@ -38,3 +38,16 @@ def test_an_answer_about_a_text_has_no_changes():
 def test_a_new_text_is_told_from_a_changed_one():
     assert is_new_text("hi bob how are you", word_diff("hi bob how are you", "Greetings, dear Robert."))
     assert not is_new_text("to teh store", word_diff("to teh store", "to the store"))
+
+
+def test_a_translation_that_left_something_is_flagged_both_ways():
+    source = "Ms Lopez comes on Friday.\r\nShe works at Siemens."
+    subject = Subject.of(ACTIONS.get("translate"), source, LANGUAGE_PAIR)
+    found = review(subject, "Ms Lopez 周五来。\nShe works at Siemens.")
+    assert [(loss.kind, loss.near) for loss in found.losses] == [
+        ("untranslated", "Ms Lopez"),
+        ("untranslated", "She works at Siemens"),
+    ]
+    assert review(subject, "洛佩兹女士周五来。\n她在 Siemens 工作。").losses == ()
+    subject = Subject.of(ACTIONS.get("translate"), "合同原件和公章都要带。", LANGUAGE_PAIR)
+    assert [loss.text for loss in review(subject, "Bring the contract and the 公章.").losses] == ["公章"]

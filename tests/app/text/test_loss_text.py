@@ -13,6 +13,8 @@ from app.translation import Translator
         (Loss("numbers", "14:30", "13:30"), "14:30 → 13:30"),
         (Loss("names", "Maria Lopez"), "Missing: Maria Lopez"),
         (Loss("invented", "", "2027"), "Not in your text: 2027"),
+        (Loss("untranslated", "Friday", "Friday"), "Not translated: Friday"),
+        (Loss("untranslated", "", "As an AI model I"), "Not translated: As an AI model I"),
         (Loss("line_breaks", "6", "1"), "Line breaks: 6 → 1"),
     ],
 )
@@ -23,6 +25,7 @@ def test_a_loss_in_a_few_words(loss: Loss, text: str):
 def test_it_is_told_in_chinese_too():
     tr = Translator("zh").tr
     assert tr(loss_text(Loss("names", "Li"))) != str(loss_text(Loss("names", "Li")))
+    assert tr(loss_text(Loss("untranslated", "Li", "Li"))) == "未翻译：Li"
     assert tr(left_out_text("Sure:")) != str(left_out_text("Sure:"))
 
 

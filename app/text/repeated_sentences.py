@@ -1,0 +1,106 @@
+"""Sentences of a text that a translation into another language of the same script has again word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import regex
+
+from app.language import LANGUAGES, detect
+from app.text.foreign_words import CLAUSE_WORDS, LETTERS, WORD, Exempt, Vocabulary, Word, date_start, is_date_or_title
+from app.text.quantities import Span
+from app.text.untranslated_words import CALENDAR, COMMANDS, CONNECTORS, FUNCTION_WORDS, TITLES
+
+RUN_WORDS = 5
+"""So many words in a row are no coincidence."""
+
+_SENTENCE_END = regex.compile(r"[.!?…]+(?=\s|$)|\n")
+
+
+def repeated(source: str, answer: str, languages: tuple[str, str]) -> Iterator[Span]:
+    """Where sentences and longer runs come again, sentences are of the other language, dates and titles stayed.
+
+    Args:
+        languages: ISO 639-1 codes of source and answer, of one script.
+    """
+    words = [Word(match[0], match.span()) for match in WORD.finditer(answer)]
+    exempt = Exempt(answer, LETTERS[LANGUAGES[languages[0]].script], True, languages[0])
+    taken = [False] * len(words)
+    for first, end in [*_again(source, words), *_foreign(answer, words, languages)]:
+        if sum(word.span not in exempt for word in words[first:end]) >= CLAUSE_WORDS:
+            taken[first:end] = [True] * (end - first)
+    first = 0
+    for index in range(len(words) + 1):
+        if index < len(words) and taken[index]:
+            continue
+        if index > first and _is_of(words[first:index], languages):
+            yield words[first].span[0], words[index - 1].span[1]
+        first = index + 1
+    vocabulary = Vocabulary(source, languages[0])
+    theirs = CALENDAR.get(languages[1], frozenset()) | {word.lower() for word in TITLES.get(languages[1], ())}
+    titles = TITLES.get(languages[0], frozenset())
+    for index, word in enumerate(words):
+        if not taken[index] and word.low not in theirs and word.span not in exempt and vocabulary.has(word.text):
+            if is_date_or_title(index, words, answer, vocabulary):
+                yield date_start(word, answer, languages[0]), words[index + (word.text in titles)].span[1]
+
+
+def _again(source: str, words: Sequence[Word]) -> Iterator[Span]:
+    """Where sentences of the source, and runs of RUN_WORDS words, come again; in words."""
+    lows = [word.low for word in words]
+    places: dict[tuple[str, ...], list[int]] = {}
+    for index in range(len(lows) - CLAUSE_WORDS + 1):
+        places.setdefault(tuple(lows[index : index + CLAUSE_WORDS]), []).append(index)
+    runs: set[tuple[str, ...]] = set()
+    for start, end in _sentences(source):
+        row = [word.lower() for word in WORD.findall(source, start, end)]
+        runs.update(tuple(row[index : index + RUN_WORDS]) for index in range(len(row) - RUN_WORDS + 1))
+        if CLAUSE_WORDS <= len(row) < RUN_WORDS:
+            for index in places.get(tuple(row[:CLAUSE_WORDS]), ()):
+                if lows[index : index + len(row)] == row:
+                    yield index, index + len(row)
+    for index in range(len(lows) - RUN_WORDS + 1):
+        if tuple(lows[index : index + RUN_WORDS]) in runs:
+            yield index, index + RUN_WORDS
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        yield start, match.end()
+        start = match.end()
+    yield start, len(text)
+
+
+def _only(languages: tuple[str, str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Function words of each language that are not the other's; empty where one is not known."""
+    one, other = (FUNCTION_WORDS.get(code, frozenset()) for code in languages)
+    return (one - other, other - one) if one and other else (frozenset(), frozenset())
+
+
+def _foreign(answer: str, words: Sequence[Word], languages: tuple[str, str]) -> Iterator[Span]:
+    """Sentences with several function words of the source's language and none of the answer's; in words."""
+    ours, theirs = _only(languages)
+    index = 0
+    for _, end in _sentences(answer) if ours else ():
+        first = index
+        while index < len(words) and words[index].span[1] <= end:
+            index += 1
+        lows = {word.low for word in words[first:index]}
+        if len(lows & ours) >= CLAUSE_WORDS and not lows & theirs:
+            yield first, index
+
+
+def _is_of(row: Sequence[Word], languages: tuple[str, str]) -> bool:
+    """Whether words that come again are of the source's language, and neither a name nor typed."""
+    ours, theirs = _only(languages)
+    lows = [word.low for word in row]
+    if row[0].text in COMMANDS:
+        return False
+    if languages[0] != "de" and 2 * sum(word.is_capital for word in row) > len(row):
+        return any(low in ours - CONNECTORS for low in lows)
+    if ours:
+        told = sum(low in ours for low in lows)
+        return told > sum(low in theirs for low in lows) and (told > 1 or len(row) < RUN_WORDS)
+    text = " ".join(word.text for word in row)
+    return detect(text, (LANGUAGES[languages[0]], LANGUAGES[languages[1]])).code == languages[0]
