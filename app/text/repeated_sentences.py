@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 import regex
 
 from app.language import LANGUAGES, detect
-from app.text.foreign_words import CLAUSE_WORDS, LETTERS, WORD, Exempt, Vocabulary, Word, date_start, is_date_or_title
+from app.text.foreign_words import (
+    CLAUSE_WORDS,
+    LETTERS,
+    WORD,
+    Exempt,
+    Vocabulary,
+    Word,
+    date_start,
+    is_date_or_title,
+    is_name_phrase,
+)
 from app.text.quantities import Span
 from app.text.untranslated_words import CALENDAR, COMMANDS, CONNECTORS, FUNCTION_WORDS, TITLES
 
@@ -25,17 +35,21 @@ def repeated(source: str, answer: str, languages: tuple[str, str]) -> Iterator[S
     """
     words = [Word(match[0], match.span()) for match in WORD.finditer(answer)]
     exempt = Exempt(answer, LETTERS[LANGUAGES[languages[0]].script], True, languages[0])
-    taken = [False] * len(words)
-    for first, end in [*_again(source, words), *_foreign(answer, words, languages)]:
+    taken, is_whole = [False] * len(words), [False] * len(words)
+    for first, end, whole in [*_again(source, words), *_foreign(answer, words, languages)]:
         if sum(word.span not in exempt for word in words[first:end]) >= CLAUSE_WORDS:
             taken[first:end] = [True] * (end - first)
+            is_whole[first] |= whole
     first = 0
     for index in range(len(words) + 1):
-        if index < len(words) and taken[index]:
+        goes_on = first < index < len(words) and not _SENTENCE_END.search(
+            answer, words[index - 1].span[1], words[index].span[0]
+        )
+        if index < len(words) and taken[index] and (goes_on or index == first):
             continue
-        if index > first and _is_of(words[first:index], languages):
+        if index > first and _is_of(words[first:index], any(is_whole[first:index]), languages):
             yield words[first].span[0], words[index - 1].span[1]
-        first = index + 1
+        first = index if index < len(words) and taken[index] else index + 1
     vocabulary = Vocabulary(source, languages[0])
     theirs = CALENDAR.get(languages[1], frozenset()) | {word.lower() for word in TITLES.get(languages[1], ())}
     titles = TITLES.get(languages[0], frozenset())
@@ -45,8 +59,8 @@ def repeated(source: str, answer: str, languages: tuple[str, str]) -> Iterator[S
                 yield date_start(word, answer, languages[0]), words[index + (word.text in titles)].span[1]
 
 
-def _again(source: str, words: Sequence[Word]) -> Iterator[Span]:
-    """Where sentences of the source, and runs of RUN_WORDS words, come again; in words."""
+def _again(source: str, words: Sequence[Word]) -> Iterator[tuple[int, int, bool]]:
+    """Where runs of RUN_WORDS words and, True, whole sentences of the source come again; in words."""
     lows = [word.low for word in words]
     places: dict[tuple[str, ...], list[int]] = {}
     for index in range(len(lows) - CLAUSE_WORDS + 1):
@@ -55,13 +69,12 @@ def _again(source: str, words: Sequence[Word]) -> Iterator[Span]:
     for start, end in _sentences(source):
         row = [word.lower() for word in WORD.findall(source, start, end)]
         runs.update(tuple(row[index : index + RUN_WORDS]) for index in range(len(row) - RUN_WORDS + 1))
-        if CLAUSE_WORDS <= len(row) < RUN_WORDS:
-            for index in places.get(tuple(row[:CLAUSE_WORDS]), ()):
-                if lows[index : index + len(row)] == row:
-                    yield index, index + len(row)
+        for index in places.get(tuple(row[:CLAUSE_WORDS]), ()):
+            if lows[index : index + len(row)] == row:
+                yield index, index + len(row), True
     for index in range(len(lows) - RUN_WORDS + 1):
         if tuple(lows[index : index + RUN_WORDS]) in runs:
-            yield index, index + RUN_WORDS
+            yield index, index + RUN_WORDS, False
 
 
 def _sentences(text: str) -> Iterator[Span]:
@@ -78,7 +91,7 @@ def _only(languages: tuple[str, str]) -> tuple[frozenset[str], frozenset[str]]:
     return (one - other, other - one) if one and other else (frozenset(), frozenset())
 
 
-def _foreign(answer: str, words: Sequence[Word], languages: tuple[str, str]) -> Iterator[Span]:
+def _foreign(answer: str, words: Sequence[Word], languages: tuple[str, str]) -> Iterator[tuple[int, int, bool]]:
     """Sentences with several function words of the source's language and none of the answer's; in words."""
     ours, theirs = _only(languages)
     index = 0
@@ -88,19 +101,20 @@ def _foreign(answer: str, words: Sequence[Word], languages: tuple[str, str]) -> 
             index += 1
         lows = {word.low for word in words[first:index]}
         if len(lows & ours) >= CLAUSE_WORDS and not lows & theirs:
-            yield first, index
+            yield first, index, False
 
 
-def _is_of(row: Sequence[Word], languages: tuple[str, str]) -> bool:
+def _is_of(row: Sequence[Word], is_whole: bool, languages: tuple[str, str]) -> bool:
     """Whether words that come again are of the source's language, and neither a name nor typed."""
     ours, theirs = _only(languages)
     lows = [word.low for word in row]
-    if row[0].text in COMMANDS:
+    capitals = sum(word.is_capital for word in row)
+    if row[0].text in COMMANDS or is_name_phrase(row, [word for word in row if not word.is_capital]):
         return False
-    if languages[0] != "de" and 2 * sum(word.is_capital for word in row) > len(row):
+    if languages[0] != "de" and 2 * capitals > len(row):
         return any(low in ours - CONNECTORS for low in lows)
-    if ours:
-        told = sum(low in ours for low in lows)
-        return told > sum(low in theirs for low in lows) and (told > 1 or len(row) < RUN_WORDS)
+    told, other = sum(low in ours for low in lows), sum(low in theirs for low in lows)
+    if ours and (told or other or not is_whole):
+        return told > other and (told > 1 or is_whole)
     text = " ".join(word.text for word in row)
     return detect(text, (LANGUAGES[languages[0]], LANGUAGES[languages[1]])).code == languages[0]

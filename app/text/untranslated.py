@@ -35,10 +35,12 @@ _HIDDEN = "\ufffc"
 _CODE_LIKE = regex.compile(
     r"(?<![\w.])[\w-]{1,60}(?:(?:\.|->|::|/|\\)[\w-]{1,60}){1,12}(?:\(\))?(?!\w)|\b[A-Za-z_]\w{0,60}\([^()\n]{0,80}\)"
     r"|(?<!\w)--?[A-Za-z][\w-]{0,40}|[$@#]\w[\w.-]{0,60}|\b\w{0,40}_\w{0,40}|:\w{1,30}:|(?<![\w.])\.[a-z]\w{1,30}"
-    r"|\b\w{1,40}=[\w./:-]{1,60}|\b\w{1,40}(?:Error|Exception|Warning):[\x20-\x7e]{1,80}",
+    r"|(?<![\w/])/[\w.-]{1,60}(?:/[\w.-]{0,60}){0,12}|\b[\w-]{1,60}/(?!\w)|\b\w{1,40}=[\w./:-]{1,60}|\b\w{1,40}(?:Error|Exception|Warning):[\x20-\x7e]{1,80}",
     regex.ASCII,
 )
-_FILE = regex.compile(r"[\w-]{1,20}\.(?:docx?|xlsx?|pptx?|pdf|txt|md|csv|json|toml|ya?ml|zip|png|jpe?g|mp[34]|py)\b")
+_FILE = regex.compile(
+    r"(?:[\w.-]{1,40}/){0,8}[\w-]{1,20}\.(?:docx?|xlsx?|pptx?|pdf|txt|md|csv|json|toml|ya?ml|zip|png|jpe?g|mp[34]|py)\b"
+)
 _WITH_DIGITS = regex.compile(r"\b[A-Za-z]{1,30}\d\w{0,30}|\b\d{1,20}[A-Za-z]\w{0,30}", regex.ASCII)
 _GLUED = regex.compile(r"[a-z]{4,}\d[\d.,]*$")
 _CODE_LINE = regex.compile(

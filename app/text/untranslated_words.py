@@ -43,8 +43,8 @@ FUNCTION_WORDS = {
 }
 # Of these at least two stand between two names: Lord of the Rings, Ministerio de Asuntos Exteriores.
 CONNECTORS = _words(
-    "a an and at by for from in of on or the to with de del de la le les des du et y los las der die das des und von "
-    "vom van zu zur im für di da do e el"
+    "a am an and at by for from in of on or the to with de del de la le les des du et y los las der die das des und "
+    "von vom van zu zur im für di da do e el"
 )
 _WEEKDAYS_AND_MONTHS = {
     "en": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February April June July August "

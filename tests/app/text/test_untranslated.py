@@ -12,6 +12,104 @@ Row = tuple[str, str, list[str]]
 
 ENGLISH_CHINESE: list[Row] = [
     (
+        "The landlord will paint the kitchen next week; the tenants must clear the cupboards.",
+        "房东下周粉刷厨房，租户须清空橱柜。",
+        [],
+    ),
+    (
+        "The landlord will paint the kitchen next week; the tenants must clear the cupboards.",
+        "房东下周粉刷 kitchen，租户须清空 cupboards。",
+        ["kitchen", "cupboards"],
+    ),
+    (
+        "Professor Chen from Tsinghua gave a talk about Transformers and BERT on Wednesday.",
+        "清华大学的陈教授周三就 Transformer 和 BERT 作了报告。",
+        [],
+    ),
+    (
+        "Professor Chen from Tsinghua gave a talk about Transformers and BERT on Wednesday.",
+        "Professor Chen 周三就 Transformer 和 BERT 作了报告。",
+        ["Professor Chen"],
+    ),
+    ("Order 3 bottles of Château Margaux 2015 at Waitrose.", "在 Waitrose 订购3瓶 Château Margaux 2015。", []),
+    (
+        "Order 3 bottles of Château Margaux 2015 at Waitrose.",
+        "在 Waitrose 订购3 bottles Château Margaux 2015。",
+        ["bottles"],
+    ),
+    (
+        "If the server returns 503, retry with exponential backoff up to five times.",
+        "如果服务器返回503，请以指数退避方式最多重试五次。",
+        [],
+    ),
+    (
+        "If the server returns 503, retry with exponential backoff up to five times.",
+        "如果服务器返回503，请用 exponential backoff 重试五次。",
+        ["exponential backoff"],
+    ),
+    (
+        "Call the `retry()` helper from utils/http.py; its docstring explains the jitter.",
+        "调用 utils/http.py 中的 `retry()` 辅助函数；其文档字符串解释了抖动。",
+        [],
+    ),
+    (
+        "Call the `retry()` helper from utils/http.py; its docstring explains the jitter.",
+        "调用 utils/http.py 中的 `retry()` helper；its docstring explains the jitter.",
+        ["helper", "its docstring explains the jitter"],
+    ),
+    (
+        "Emma Watson starred in Harry Potter and the Philosopher's Stone.",
+        "Emma Watson 主演了 Harry Potter and the Philosopher's Stone。",
+        [],
+    ),
+    (
+        "Emma Watson starred in Harry Potter and the Philosopher's Stone.",
+        "Emma Watson starred in《哈利·波特》。",
+        ["Emma Watson starred in"],
+    ),
+    (
+        "Our office in Frankfurt am Main is closed on Whit Monday.",
+        "我们在 Frankfurt am Main 的办公室圣灵降临节星期一关闭。",
+        [],
+    ),
+    (
+        "Our office in Frankfurt am Main is closed on Whit Monday.",
+        "我们在法兰克福的办公室 is closed on 星期一。",
+        ["is closed on"],
+    ),
+    ("PS: the dog ate my homework, lol.", "又及：狗吃了我的作业，哈哈。", []),
+    ("PS: the dog ate my homework, lol.", "又及：the dog ate my homework，哈哈。", ["the dog ate my homework"]),
+    ("Please find attached the invoice INV-2024-0815 for May.", "随信附上五月的发票 INV-2024-0815。", []),
+    ("Please find attached the invoice INV-2024-0815 for May.", "随信附上 May 的 invoice INV-2024-0815。", ["invoice"]),
+    (
+        "She bought an iPad Air, two AirPods Pro and a Samsung Galaxy S24 Ultra.",
+        "她买了一台 iPad Air、两副 AirPods Pro 和一部 Samsung Galaxy S24 Ultra。",
+        [],
+    ),
+    (
+        "She bought an iPad Air, two AirPods Pro and a Samsung Galaxy S24 Ultra.",
+        "她 bought 一台 iPad Air 和一部 Samsung Galaxy S24 Ultra。",
+        ["bought"],
+    ),
+    ("Take Route 66 to Santa Fe, then the El Camino Real.", "走66号公路到 Santa Fe，然后走 El Camino Real。", []),
+    (
+        "Take Route 66 to Santa Fe, then the El Camino Real.",
+        "走66号公路到 Santa Fe，then 走 El Camino Real。",
+        ["then"],
+    ),
+    ('"To be or not to be" is a line in Hamlet.', "“To be or not to be”是《哈姆雷特》中的一句台词。", []),
+    ('"To be or not to be" is a line in Hamlet.', "“生存还是毁灭” is a line in《哈姆雷特》。", ["is a line in"]),
+    ("Use rsync -avz src/ host:/backup/ every night at 2 am.", "每晚2点使用 rsync -avz src/ host:/backup/。", []),
+    (
+        "Use rsync -avz src/ host:/backup/ every night at 2 am.",
+        "every night 2点使用 rsync -avz src/ host:/backup/。",
+        ["every night"],
+    ),
+    ("The CFO, Ms. O'Brien, signed the NDA.", "首席财务官奥布赖恩女士签署了 NDA。", []),
+    ("The CFO, Ms. O'Brien, signed the NDA.", "CFO Ms. O'Brien 签署了 NDA。", ["Ms. O'Brien"]),
+    ("We met at Café de Flore in Saint-Germain-des-Prés.", "我们在 Saint-Germain-des-Prés 的 Café de Flore 见面。", []),
+    ("We met at Café de Flore in Saint-Germain-des-Prés.", "We met 在 Café de Flore。", ["We met"]),
+    (
         "The new release of PostgreSQL 17 improves VACUUM and adds JSON_TABLE.",
         "PostgreSQL 17 的新版本改进了 VACUUM，并新增 JSON_TABLE。",
         [],
@@ -234,6 +332,26 @@ ENGLISH_CHINESE: list[Row] = [
 ]
 
 CHINESE_ENGLISH: list[Row] = [
+    (
+        "请于明天下午三点前把合同寄到北京市海淀区中关村大街1号。",
+        "Please send the contract to 1 Zhongguancun Street, Haidian District, Beijing by 3 pm tomorrow.",
+        [],
+    ),
+    (
+        "请于明天下午三点前把合同寄到北京市海淀区中关村大街1号。",
+        "Please send the 合同 to 1 Zhongguancun Street by 3 pm tomorrow.",
+        ["合同"],
+    ),
+    ("他用微信给我发了红包。", "He sent me a red packet on WeChat.", []),
+    ("他用微信给我发了红包。", "He sent me a 红包 on WeChat.", ["红包"]),
+    ("华为和小米发布了新手机。", "Huawei and Xiaomi released new phones.", []),
+    ("华为和小米发布了新手机。", "Huawei and 小米 released new phones.", ["小米"]),
+    ("项目进展顺利，预计月底上线。", "The project is going well and should launch by the end of the month.", []),
+    ("项目进展顺利，预计月底上线。", "The project is going well，预计月底上线。", ["预计月底上线"]),
+    ("《三体》的作者是刘慈欣。", "The author of The Three-Body Problem (三体) is Liu Cixin.", []),
+    ("《三体》的作者是刘慈欣。", "The author of The Three-Body Problem 是 Liu Cixin.", ["是"]),
+    ("谢谢您的来信！祝好，王敏", "Thank you for your letter! Best wishes, Wang Min", []),
+    ("谢谢您的来信！祝好，王敏", "谢谢您的来信！Best wishes, Wang Min", ["谢谢您的来信"]),
     ("欧阳娜娜唱了《年轻的战场》。", "Ouyang Nana sang 《年轻的战场》 (Young Battlefield).", []),
     (
         "公司名称：北京字节跳动科技有限公司",
@@ -282,6 +400,39 @@ CHINESE_ENGLISH: list[Row] = [
 ]
 
 ENGLISH_GERMAN: list[Row] = [
+    (
+        "Could you forward me the minutes? I was ill last week.",
+        "Könntest du mir das Protokoll weiterleiten? Ich war letzte Woche krank.",
+        [],
+    ),
+    (
+        "Could you forward me the minutes? I was ill last week.",
+        "Könntest du mir das Protokoll weiterleiten? I was ill last week.",
+        ["I was ill last week"],
+    ),
+    (
+        "Windows 11 Home costs 145 euros in the Microsoft Store.",
+        "Windows 11 Home kostet im Microsoft Store 145 Euro.",
+        [],
+    ),
+    (
+        "Windows 11 Home costs 145 euros in the Microsoft Store.",
+        "Windows 11 Home costs 145 euros in the Microsoft Store.",
+        ["Windows 11 Home costs 145 euros in the Microsoft Store"],
+    ),
+    ("Mrs Hughes will chair the meeting in February.", "Frau Hughes leitet die Sitzung im Februar.", []),
+    ("Mrs Hughes will chair the meeting in February.", "Mrs Hughes leitet die Sitzung im Februar.", ["Mrs Hughes"]),
+    ("Turn it off and on again. It usually helps.", "Schalten Sie es aus und wieder ein. Das hilft meistens.", []),
+    (
+        "Turn it off and on again. It usually helps.",
+        "Schalten Sie es aus und wieder ein. It usually helps.",
+        ["It usually helps"],
+    ),
+    (
+        "Johnson & Johnson and the Wall Street Journal spoke to the House of Commons.",
+        "Johnson & Johnson und das Wall Street Journal sprachen mit dem House of Commons.",
+        [],
+    ),
     (
         "Copy the file to /usr/local/bin and run chmod +x deskinfer.",
         "Kopieren Sie die Datei nach /usr/local/bin und führen Sie chmod +x deskinfer aus.",
@@ -370,6 +521,30 @@ ENGLISH_GERMAN: list[Row] = [
 ]
 
 ENGLISH_JAPANESE: list[Row] = [
+    ("Please restart the router and check the cable.", "ルーターを再起動し、ケーブルを確認してください。", []),
+    (
+        "Please restart the router and check the cable.",
+        "router を再起動し、ケーブルを check してください。",
+        ["router", "check"],
+    ),
+    (
+        "Dr Smith of Oxford University Press will reply by Thursday.",
+        "オックスフォード大学出版局の Smith 博士が木曜日までに返信します。",
+        [],
+    ),
+    (
+        "Dr Smith of Oxford University Press will reply by Thursday.",
+        "Dr Smith が Thursday までに返信します。",
+        ["Dr Smith", "Thursday"],
+    ),
+    ("Netflix and Spotify cost 20 dollars.", "Netflix と Spotify は20ドルです。", []),
+    ("Netflix and Spotify cost 20 dollars.", "Netflix と Spotify は20 dollars です。", ["dollars"]),
+    (
+        'See Appendix B of RFC 2616, "Hypertext Transfer Protocol".',
+        "RFC 2616「Hypertext Transfer Protocol」の付録Bを参照。",
+        [],
+    ),
+    ('See Appendix B of RFC 2616, "Hypertext Transfer Protocol".', "RFC 2616 の Appendix B を参照。see it.", ["see"]),
     ("I use git and npm; see README.md.", "git と npm を使っています。README.md を参照してください。", []),
     ("Tokyo Tower, by Sony Music and Studio Ghibli.", "東京タワー、Sony Music と Studio Ghibli による。", []),
     ("Set the flag to false (default: true).", "フラグを false に設定します（デフォルト：true）。", []),
@@ -391,6 +566,8 @@ ENGLISH_JAPANESE: list[Row] = [
 ]
 
 OTHERS: list[tuple[tuple[str, str], Row]] = [
+    (("de", "en"), ("Johann Sebastian Bach\nHaus am See, Berlin", "Johann Sebastian Bach\nHaus am See, Berlin", [])),
+    (("de", "en"), ("Sehr gut gemacht!\nDanke.", "Sehr gut gemacht!\nThank you.", ["Sehr gut gemacht"])),
     (
         ("en", "fr"),
         (
