@@ -36,7 +36,7 @@ def repeated(source: str, answer: str, languages: tuple[str, str]) -> Iterator[S
     words = [Word(match[0], match.span()) for match in WORD.finditer(answer)]
     exempt = Exempt(answer, LETTERS[LANGUAGES[languages[0]].script], True, languages[0])
     taken, is_whole = [False] * len(words), [False] * len(words)
-    for first, end, whole in [*_again(source, words), *_foreign(answer, words, languages)]:
+    for first, end, whole in [*_again(source, answer, words), *_foreign(answer, words, languages)]:
         if sum(word.span not in exempt for word in words[first:end]) >= CLAUSE_WORDS:
             taken[first:end] = [True] * (end - first)
             is_whole[first] |= whole
@@ -59,22 +59,31 @@ def repeated(source: str, answer: str, languages: tuple[str, str]) -> Iterator[S
                 yield date_start(word, answer, languages[0]), words[index + (word.text in titles)].span[1]
 
 
-def _again(source: str, words: Sequence[Word]) -> Iterator[tuple[int, int, bool]]:
+def _again(source: str, answer: str, words: Sequence[Word]) -> Iterator[tuple[int, int, bool]]:
     """Where runs of RUN_WORDS words and, True, whole sentences of the source come again; in words."""
-    lows = [word.low for word in words]
-    places: dict[tuple[str, ...], list[int]] = {}
-    for index in range(len(lows) - CLAUSE_WORDS + 1):
-        places.setdefault(tuple(lows[index : index + CLAUSE_WORDS]), []).append(index)
+    sentences: set[tuple[str, ...]] = set()
     runs: set[tuple[str, ...]] = set()
     for start, end in _sentences(source):
         row = [word.lower() for word in WORD.findall(source, start, end)]
+        sentences.add(tuple(row))
         runs.update(tuple(row[index : index + RUN_WORDS]) for index in range(len(row) - RUN_WORDS + 1))
-        for index in places.get(tuple(row[:CLAUSE_WORDS]), ()):
-            if lows[index : index + len(row)] == row:
-                yield index, index + len(row), True
+    lows = [word.low for word in words]
+    for first, end in _sentences_of(answer, words):
+        if end - first >= CLAUSE_WORDS and tuple(lows[first:end]) in sentences:
+            yield first, end, True
     for index in range(len(lows) - RUN_WORDS + 1):
         if tuple(lows[index : index + RUN_WORDS]) in runs:
             yield index, index + RUN_WORDS, False
+
+
+def _sentences_of(text: str, words: Sequence[Word]) -> Iterator[Span]:
+    """Sentences of a text, in its words."""
+    index = 0
+    for _, end in _sentences(text):
+        first = index
+        while index < len(words) and words[index].span[1] <= end:
+            index += 1
+        yield first, index
 
 
 def _sentences(text: str) -> Iterator[Span]:
@@ -94,14 +103,10 @@ def _only(languages: tuple[str, str]) -> tuple[frozenset[str], frozenset[str]]:
 def _foreign(answer: str, words: Sequence[Word], languages: tuple[str, str]) -> Iterator[tuple[int, int, bool]]:
     """Sentences with several function words of the source's language and none of the answer's; in words."""
     ours, theirs = _only(languages)
-    index = 0
-    for _, end in _sentences(answer) if ours else ():
-        first = index
-        while index < len(words) and words[index].span[1] <= end:
-            index += 1
-        lows = {word.low for word in words[first:index]}
+    for first, end in _sentences_of(answer, words) if ours else ():
+        lows = {word.low for word in words[first:end]}
         if len(lows & ours) >= CLAUSE_WORDS and not lows & theirs:
-            yield first, index, False
+            yield first, end, False
 
 
 def _is_of(row: Sequence[Word], is_whole: bool, languages: tuple[str, str]) -> bool:

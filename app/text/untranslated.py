@@ -30,6 +30,8 @@ from app.text.repeated_sentences import repeated
 _GAP_CHARS = 40
 # Letters without spaces that are as much as CLAUSE_WORDS words.
 _CLAUSE_CHARS = 6
+# More of a piece need not be read to know that it is a clause.
+_ENOUGH_CHARS = 200
 _HIDDEN = "\ufffc"
 # Names of files, paths, calls, options, variables and accounts; bounded, so that no text is slow.
 _CODE_LIKE = regex.compile(
@@ -133,7 +135,7 @@ def _merged(spans: Sequence[Span], answer: str, source: str, border: str) -> lis
 
 
 def _is_clause(text: str, span: Span) -> bool:
-    piece = text[slice(*span)]
+    piece = text[span[0] : min(span[1], span[0] + _ENOUGH_CHARS)]
     return len(WORD.findall(piece)) >= CLAUSE_WORDS or len(regex.findall(r"\p{Lo}", piece)) >= _CLAUSE_CHARS
 
 
