@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -115,12 +116,13 @@ def chosen_model(settings: Settings, model: str = "") -> str:
 
 
 def build_engine(
-    settings: Settings, model: str = "", choice: EngineChoice | None = None
+    settings: Settings, model: str = "", choice: EngineChoice | None = None, *, has_windows: bool = True
 ) -> tuple[Worker, Callable[[], str]]:
     """An engine on a thread of its own, and what tells which model it loads by default.
 
     Args:
         model: in place of that of the settings, until the user chooses another one.
+        has_windows: they must not stand still; without them the engine may prepare more ahead.
     """
     from inference.engine.worker import Worker
 
@@ -130,7 +132,8 @@ def build_engine(
     def default_model() -> str:
         return chosen_model(settings)
 
-    return Worker(engine_options(settings, choice), default_model), default_model
+    options = dataclasses.replace(engine_options(settings, choice), prepares_grammars=not has_windows)
+    return Worker(options, default_model), default_model
 
 
 def with_server(

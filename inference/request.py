@@ -67,6 +67,10 @@ def _check(ok: bool, name: str, value: object, limit: str) -> None:
         raise InvalidRequestError(f"{name} is {value!r}, but it must be {limit}.")
 
 
+LEAST_TEMPERATURE = 1e-5
+"""Of those above 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
     """How the next token is chosen.
@@ -100,16 +104,18 @@ class SamplingParams:
     stop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check(0.0 <= self.temperature <= 10.0, "temperature", self.temperature, "between 0 and 10")
+        # Logits that are divided by less overflow.
+        temperature, repetition = self.temperature, self.repetition_penalty
+        _check(
+            temperature == 0.0 or LEAST_TEMPERATURE <= temperature <= 10.0,
+            "temperature",
+            temperature,
+            "0 or from 0.00001 to 10",
+        )
         _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
         _check(0.0 < self.top_p <= 1.0, "top_p", self.top_p, "above 0 and at most 1")
         _check(0.0 <= self.min_p <= 1.0, "min_p", self.min_p, "between 0 and 1")
-        _check(
-            0.0 < self.repetition_penalty <= 10.0,
-            "repetition_penalty",
-            self.repetition_penalty,
-            "above 0 and at most 10",
-        )
+        _check(0.01 <= repetition <= 10.0, "repetition_penalty", repetition, "between 0.01 and 10")
         _check(
             self.max_new_tokens is None or self.max_new_tokens >= 1,
             "max_new_tokens",

@@ -93,7 +93,7 @@ def serve(host: str, port: int, model: str, choice: EngineChoice | None, notes: 
             f" {KEY_VARIABLE}, or listen on 127.0.0.1."
         )
     options = GatewayOptions(host=host, port=port, api_key=key)
-    engine, default_model = build_engine(settings, model, choice)
+    engine, default_model = build_engine(settings, model, choice, has_windows=False)
     try:
         # A path that the user names at the start can be loaded again, under the name of its file.
         given = {Path(model).name: model} if model else {}

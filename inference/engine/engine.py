@@ -147,6 +147,10 @@ class Engine:
         """Tokens of a plain text."""
         return self._prompts.count_tokens(text)
 
+    def prepare_grammars(self) -> None:
+        """Does ahead what the first grammar would need; see GrammarCompiler.prepare."""
+        self._grammars.prepare()
+
     def add(
         self, request: GenerationRequest, submitted_at: float | None = None, token_ids: Sequence[int] | None = None
     ) -> None:

@@ -12,17 +12,19 @@ from pathlib import Path
 from inference.backends.backend import Backend, create_backend
 from inference.backends.cuda_presence import has_nvidia_gpu
 from inference.engine.decoder import EMBEDDING, HEAD, Decoder, load_weights
+from inference.engine.device_lock import DeviceLocks, default_lock_dir
 from inference.engine.engine import Engine, EngineSizes
 from inference.engine.host_memory import available_bytes
 from inference.engine.memory_plan import RESERVE_BYTES, MemoryEstimate, estimate_memory
 from inference.engine.options import DEFAULT_CONTEXT_TOKENS, EngineOptions
+from inference.engine.residency import Residency
 from inference.engine.runner import HostRunner, Runner
 from inference.errors import BackendUnavailableError, OutOfMemoryError
 from inference.formats.model_file import open_model
 from inference.formats.model_source import ModelSource
 from inference.formats.random_model import PREFIX, RandomModel
 from inference.models.rope import inv_freq
-from inference.request import ModelPlan
+from inference.request import ModelEvent, ModelPlan
 from inference.store.model_store import ModelStore
 from inference.text.tokenizer import Tokenizer
 
@@ -282,6 +284,15 @@ def _used_tensors(source: ModelSource) -> list[str]:
     """Names of what will be loaded: a tied head needs no memory of its own, even where the file repeats it."""
     names = source.tensor_names()
     return [name for name in names if not (source.spec.tied_head and name == HEAD and EMBEDDING in names)]
+
+
+def open_residency(options: Callable[[], EngineOptions], notify: Callable[[ModelEvent], None]) -> Residency:
+    """The residency of this loader; the options are asked for at every plan."""
+
+    def plan(name: str, freed_bytes: int, freed_device: str) -> PlannedModel:
+        return PlannedModel(name, options(), freed_bytes, freed_device)
+
+    return Residency(plan, DeviceLocks(options().lock_dir or default_lock_dir()), notify)
 
 
 def open_engine(

@@ -5,6 +5,7 @@ steps, between the tensors of a load, and, where something is to end, between th
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -37,9 +38,11 @@ if TYPE_CHECKING:
 RequestListener = Callable[[RequestEvent], None]
 ModelListener = Callable[[ModelEvent], None]
 
+ResidencyOpener = Callable[[Callable[[], EngineOptions], Callable[[ModelEvent], None]], "Residency"]
+
 CLOSE_TIMEOUT_S = 3.0
-_COUNT_S = 0.04  # so long texts are counted between two steps
-_LEAST_SPARE_S, _MOST_SPARE_S = 0.0002, 0.1
+_COUNT_S, _LEAST_SPARE_S, _MOST_SPARE_S = 0.04, 0.0002, 0.1  # counting texts and sleeping between two steps
+_QUIET_S = 0.7  # without a command: then nobody is in a hurry
 _Event = TypeVar("_Event")
 
 
@@ -51,32 +54,19 @@ class _Pending:
     submitted_at: float
 
 
-def open_residency(options: Callable[[], EngineOptions], notify: Callable[[ModelEvent], None]) -> Residency:
-    """The residency of the real loader, which is imported: call it on the thread that is to pay for that. The options
-    are asked for at every plan."""
-    from inference.engine.device_lock import DeviceLocks, default_lock_dir
-    from inference.engine.loader import PlannedModel
-    from inference.engine.residency import Residency
-
-    def plan(name: str, freed_bytes: int, freed_device: str) -> PlannedModel:
-        return PlannedModel(name, options(), freed_bytes, freed_device)
-
-    return Residency(plan, DeviceLocks(options().lock_dir or default_lock_dir()), notify)
-
-
 class Worker:
     """An engine on a thread of its own. Every method returns at once and may be called from any thread.
 
     Args:
         default_model: loaded when a request comes and nothing is resident; a function is asked on the thread.
-        residency: builds what loads models; tests pass their own.
+        residency: builds what loads models, in place of loader.open_residency; tests pass their own.
     """
 
     def __init__(
         self,
         options: EngineOptions,
         default_model: str | Callable[[], str],
-        residency: Callable[[Callable[[], EngineOptions], Callable[[ModelEvent], None]], Residency] = open_residency,
+        residency: ResidencyOpener | None = None,
     ) -> None:
         self._options, self._default_model, self._open_residency = options, default_model, residency
         self._lock = threading.Lock()
@@ -89,6 +79,7 @@ class Worker:
         # All below belongs to the thread.
         self._used_at_s = 0.0
         self._residency: Residency | None = None
+        self._prepared: Engine | None = None
         self._pending: dict[str, _Pending] = {}
         self._listeners: dict[str, RequestListener] = {}
         self._plans = PlanQueue()
@@ -163,7 +154,7 @@ class Worker:
 
     def _take_commands(self, wait: bool) -> None:
         if wait:
-            self._commands.get()()
+            self._next_command()()
         self._urgent.clear()
         while True:
             try:
@@ -171,6 +162,16 @@ class Worker:
             except queue.Empty:
                 return
             command()
+
+    def _next_command(self) -> Callable[[], None]:
+        """Waits for one."""
+        engine = self._engine
+        if engine is not None and self._options.prepares_grammars and engine is not self._prepared:
+            with contextlib.suppress(queue.Empty):
+                return self._commands.get(timeout=_QUIET_S)
+            self._prepared = engine  # whatever comes of it
+            engine.prepare_grammars()
+        return self._commands.get()
 
     def _take_request(self, pending: _Pending, listener: RequestListener) -> None:
         request_id = pending.request.request_id
@@ -269,7 +270,9 @@ class Worker:
         self._loading, self._target, self._stopping_load = model, None, False
         try:
             if self._residency is None:
-                self._residency = self._open_residency(lambda: self._options, self._notify)
+                from inference.engine.loader import open_residency
+
+                self._residency = (self._open_residency or open_residency)(lambda: self._options, self._notify)
             self._residency.load(model, self._should_stop_loading, self._cancel_running)
         finally:
             self._loading = ""

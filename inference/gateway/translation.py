@@ -17,7 +17,17 @@ from inference.gateway.errors import ApiError, api_error, unsupported
 from inference.gateway.schema import ChatMessage, ChatRequest, CompletionRequest, NamedTool, ResponseFormat
 from inference.gateway.schema_cost import endless_part
 from inference.gateway.tool_calls import CALL_END, call_grammar, form_or_call_grammar, text_or_call_grammar
-from inference.request import GenerationRequest, Grammar, Message, Priority, Role, SamplingParams, Tool, ToolCall
+from inference.request import (
+    LEAST_TEMPERATURE,
+    GenerationRequest,
+    Grammar,
+    Message,
+    Priority,
+    Role,
+    SamplingParams,
+    Tool,
+    ToolCall,
+)
 
 _Body = TypeVar("_Body", bound=BaseModel)
 _ROLES: dict[str, Role] = {
@@ -28,8 +38,6 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
 }
 _DEFAULT_TEMPERATURE = 1.0
-_GREEDY_BELOW = 1e-5
-"""A temperature that stands for none; numbers that are divided by less than this overflow."""
 _LEAST_TOP_P = 1e-6
 _MOST_DIGITS = 400
 _MOST_FIELD_CHARS = 200
@@ -200,7 +208,7 @@ def _requests(
 
 def _temperature(given: float | None) -> float:
     number = _DEFAULT_TEMPERATURE if given is None else given
-    return number if number >= _GREEDY_BELOW else 0.0
+    return number if number >= LEAST_TEMPERATURE else 0.0
 
 
 def _speakers(messages: Sequence[ChatMessage]) -> dict[str, set[str]]:

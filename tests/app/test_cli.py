@@ -127,7 +127,7 @@ def test_the_help_of_ask_names_every_action() -> None:
     ("arguments", "message"),
     [
         (["ask", "-a", "sumarize", "x"], "Did you mean summarize?"),
-        (["ask", "--temperature", "99", "x"], "between 0 and 10"),
+        (["ask", "--temperature", "99", "x"], "0 or from 0.00001 to 10"),
         (["models", "where", "no-such-model"], "There is no model 'no-such-model'"),
         (["models", "verify", "no-such-model"], "There is no model 'no-such-model'"),
         (["models", "remove", "no-such-model"], "There is no model 'no-such-model'"),

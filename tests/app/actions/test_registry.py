@@ -204,7 +204,7 @@ def test_a_full_file_is_read() -> None:
         ("titel = 'x'\n" + MINIMAL, 1, 'Did you mean "title"'),
         (MINIMAL + "sytem = 'x'\n", 3, 'Did you mean "system"'),
         (MINIMAL + "[sampling]\ntemprature = 1\n", 4, 'Did you mean "temperature"'),
-        (MINIMAL + "[sampling]\n\ntemperature = 99\n", 5, "between 0 and 10"),
+        (MINIMAL + "[sampling]\n\ntemperature = 99\n", 5, "0 or from 0.00001 to 10"),
         (MINIMAL + "[sampling]\nmax_new_tokens = 1.5\n", 4, "a whole number"),
         (MINIMAL + "[sampling]\nstop = [1]\n", 4, "in quotes"),
         (MINIMAL + "[sampling]\nstop = 'x'\n", 4, "a list"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from inference.engine.sampler import adjust, choose, distribution, greedy, log_probabilities, penalize, uniform
 from inference.errors import InferenceError, InvalidRequestError
-from inference.request import SamplingParams
+from inference.request import LEAST_TEMPERATURE, SamplingParams
 
 
 def random_logits(seed: int, size: int = 400, spread: float = 3.0) -> NDArray[np.float32]:
@@ -246,3 +247,25 @@ def test_log_probabilities_are_those_of_the_whole_vocabulary(count: int) -> None
 def test_parameters_beyond_their_limits_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(InvalidRequestError, match=next(iter(change))):
         SamplingParams(**change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "limit"),
+    [
+        ({"temperature": 1e-320}, "temperature is 1e-320, but it must be 0 or from 0.00001 to 10"),
+        ({"temperature": -1.0}, "0 or from 0.00001 to 10"),
+        ({"temperature": float("nan")}, "0 or from 0.00001 to 10"),
+        ({"repetition_penalty": 1e-30}, "repetition_penalty is 1e-30, but it must be between 0.01 and 10"),
+        ({"repetition_penalty": float("inf")}, "between 0.01 and 10"),
+    ],
+)
+def test_numbers_that_would_overflow_are_refused(values: dict[str, float], limit: str) -> None:
+    with pytest.raises(InvalidRequestError, match=re.escape(limit)):
+        SamplingParams(**values)  # type: ignore[arg-type]
+
+
+def test_the_least_numbers_still_choose_the_most_probable_token() -> None:
+    logits = np.array([1.0, 3.0, 2.0, -5.0], np.float32)
+    least = SamplingParams(temperature=LEAST_TEMPERATURE, repetition_penalty=0.01)
+    assert choose(logits, [], least, seed=1, index=0) == 1
+    assert choose(logits, [2], least, seed=1, index=0) == 2  # a hundred times as probable as it was

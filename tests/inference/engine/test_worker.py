@@ -388,6 +388,7 @@ class StubEngine:
         self.requests: list[GenerationRequest] = []
         self.closed = False
         self.spare_s = 0.0
+        self.prepared = threading.Event()
 
     @property
     def has_work(self) -> bool:
@@ -397,6 +398,10 @@ class StubEngine:
         if "unencodable" in request.messages[0].content:
             raise KeyError(USER_WORDS)
         self.requests.append(request)
+
+    def prepare_grammars(self) -> None:
+        assert not self.prepared.is_set(), "once is enough"
+        self.prepared.set()
 
     def step(self, should_stop: Callable[[], bool]) -> list[RequestEvent]:
         self._step(should_stop)
@@ -446,11 +451,11 @@ class StubPlan:
         pass
 
 
-def stub_worker(plan: StubPlan, lock_dir: Path) -> Worker:
+def stub_worker(plan: StubPlan, lock_dir: Path, **options: bool) -> Worker:
     def residency(options: Callable[[], EngineOptions], notify: Callable[[ModelEvent], None]) -> Residency:
         return Residency(lambda name, freed, device: plan, DeviceLocks(lock_dir), notify)
 
-    return Worker(EngineOptions(), "stub", residency)
+    return Worker(EngineOptions(**options), "stub", residency)
 
 
 def test_an_exception_in_a_step_fails_its_requests_and_the_worker_lives(
@@ -477,6 +482,23 @@ def test_an_exception_in_a_step_fails_its_requests_and_the_worker_lives(
         assert "KeyError" in errors[2]
         assert "ZeroDivisionError" in caplog.text
         assert USER_WORDS not in caplog.text
+    finally:
+        worker.close()
+
+
+@pytest.mark.parametrize("prepares", [True, False])
+def test_grammars_are_prepared_once_when_nobody_is_in_a_hurry(
+    prepares: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.engine.worker._QUIET_S", 0.1)
+    engine = StubEngine(lambda should_stop: None)
+    worker = stub_worker(StubPlan(engine), tmp_path, prepares_grammars=prepares)
+    try:
+        for _ in range(2):
+            answer = Answer()
+            worker.submit(ask("x"), answer)
+            assert isinstance(answer.end(), DoneEvent)
+            assert engine.prepared.wait(0.4 if not prepares else 5) is prepares
     finally:
         worker.close()
 
