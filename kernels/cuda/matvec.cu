@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
     wait_for_previous();
     STAMP(2);
     input.load(a, x_from, 0, a.tiles, warp, 0, lane);
-    quantize(a, shared, input, 0, a.tiles, warp, lane);
+    quantize(a, shared, input, 0, a.tiles, warp, lane, true);
     __syncthreads();
     STAMP(3);
   }
@@ -216,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) matvec(const __g
         Input input;
         if (NORM) input.load_norm(a, x_tile, count, warp, lane);
         input.load(a, Input::part(a, x_tile, warp, 0, lane), x_tile, count, warp, 0, lane);
-        quantize(a, shared, input, x_tile, count, warp, lane);
+        quantize(a, shared, input, x_tile, count, warp, lane, batch == 0);
         __syncthreads();
       }
       if (share.slice < slices) {

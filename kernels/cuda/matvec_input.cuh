@@ -94,7 +94,7 @@ struct Input {
                       : make_float4(0, 0, 0, 0);
   }
   __device__ __forceinline__ void write(const MatvecArguments& a, const Shared& shared, int first, int count, int tile,
-                                        int token, int lane) const {
+                                        int token, int lane, bool sums_squares) const {
 #pragma unroll
     for (int i = 0; i < ROUND_TILES; i++) {
       if (tile + i * WARPS >= count) break;
@@ -107,7 +107,7 @@ struct Input {
           v.x *= norm[i].x, v.y *= norm[i].y, v.z *= norm[i].z, v.w *= norm[i].w;
         }
         write_x(shared, tile + i * WARPS, token + j, v, lane);
-        if (NORM) {
+        if (NORM && sums_squares) {
           squares = warp_sum(squares);
           if (lane == 0)
             write_shared(shared.squares + ((token + j) * ((a.tiles + 3) & ~3) + first + tile + i * WARPS) * 4, squares);
@@ -118,12 +118,12 @@ struct Input {
 };
 
 // Quantizes the rest of a window, of which `input` has loaded the first round. RMSNorm scales a token as a whole: its
-// squares are summed here, and 1 / rms multiplies the result.
+// squares are summed here, and 1 / rms multiplies the result. Once is enough: later they may be being read.
 __device__ __forceinline__ void quantize(const MatvecArguments& a, const Shared& shared, Input& input, int first,
-                                         int count, int warp, int lane) {
+                                         int count, int warp, int lane, bool sums_squares) {
   int tile = warp, token = 0;
   for (;;) {
-    input.write(a, shared, first, count, tile, token, lane);
+    input.write(a, shared, first, count, tile, token, lane, sums_squares);
     token += ROUND_TOKENS;
     if (TOKENS <= ROUND_TOKENS || token >= a.tokens) token = 0, tile += WARPS * ROUND_TILES;
     if (tile >= count) return;

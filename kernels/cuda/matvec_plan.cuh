@@ -21,7 +21,7 @@
 #ifndef RESIDENT
 // From sm_90 on two blocks share an SM, so that the next kernel can start beside this one; but where a
 // lane holds many sums they need more registers than that leaves.
-#if __CUDA_ARCH__ >= 900 && TOKENS * (128 / GROUP) < 8
+#if __CUDA_ARCH__ >= 900 && TOKENS < 4 && TOKENS * (128 / GROUP) < 8
 #define RESIDENT 2
 #else
 #define RESIDENT 1
