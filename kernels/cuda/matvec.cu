@@ -15,13 +15,13 @@
 //   float32 sums over groups in an order that depends on the columns and the format alone, so a token's result is
 //   bitwise the same for every TOKENS, any neighbours and any grid; |sum of a group| <= 128 * 32639 * 128 < 2^30
 // Oracle: float64 product of the dequantized weights, tests/gpu/test_matvec.py
-// Measured: H200, 2026-11-30, python -m kernels.gpu_benchmark, one token, GB/s (us). Qwen2.5-3B w4g128: qkv 1,123
+// Measured: H200, 2026-11-30, python -m kernels.measure.gpu_benchmark, one token, GB/s (us). Qwen2.5-3B w4g128: qkv 1,123
 //   (2.4), o 1,098 (2.0), gate/up 2,904 (8.0), down 2,145 (5.4), head 3,820 (42); all of a token 0.659 ms. 7B, attention
 //   w4g128, MLP and head w3g128: 1,853 (4.6), 1,761 (3.8), 2,869 (18.5), 2,514 (10.6), 3,561 (59.8); 1.057 ms. On 16
 //   SMs, GB/s an SM (a kernel that only reads: 68.8): 34, 35, 49, 52, 51; 42, 44, 28, 36, 30. Between two products of a
 //   chain lie 850 clocks of the launch, 1,000 to 3,500 until x is quantized, 300 to 650 for the last sums. No gain came
 //   of 8 warps a block, bulk copies on a barrier, weights of later kernels fetched into L2, copies started later,
-//   larger rings. Addresses and limits of registers were changed after these figures
+//   larger rings. Several tokens: kernels/README.md
 // Source: own
 #include "matvec_input.cuh"
 #include "matvec_plan.cuh"
