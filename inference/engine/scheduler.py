@@ -22,6 +22,9 @@ unless it is more important than all of them."""
 REST_LIMIT = 4
 """So many steps in a row answers wait for a prompt that is more important than all of them: its first token is what a
 person waits for, and they would take a part of each of its steps, on a GPU a step of their own."""
+PASSED_LIMIT = 16
+"""So many steps in a row more important prompts may pass over the oldest one that is being read; the next step begins
+with it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,8 +77,10 @@ class Chunk:
 
     @property
     def is_decode(self) -> bool:
-        """One token of an answer, not of a prompt."""
-        return self.count == 1 and self.start >= self.sequence.prompt_tokens
+        """The last token of an answer, after which the next one is chosen: not of a prompt, and not one of several that
+        are to be computed, which a small rest of a step may leave room for. Ahead it is not known yet."""
+        is_last = self.start + self.count >= len(self.sequence.token_ids)
+        return self.count == 1 and self.start >= self.sequence.prompt_tokens and is_last
 
 
 class Scheduler:
@@ -91,7 +96,7 @@ class Scheduler:
         self._prefill_chunk = prefill_chunk
         self._max_running = max_running
         self._arrivals = 0
-        self._rested = 0  # steps in a row
+        self._rested = self._passed = 0  # steps in a row
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
 
@@ -111,19 +116,18 @@ class Scheduler:
 
     def plan(self) -> list[Chunk]:
         """The next step's chunks, answers first; empty where nothing is to do. Planning again gives the same."""
+        self._grow_all()
         self._admit()
-        chunks = []
-        for sequence in sorted(self.running, key=lambda s: s.rank):
-            # One that was preempted for a more important one no longer runs. A prompt has its pages already, but an
-            # answer may have got several tokens at once.
-            if sequence in self.running and self._grow(sequence, len(sequence.token_ids)) and sequence.remaining == 1:
-                chunks.append(Chunk(sequence, sequence.num_computed, 1))
-        prompts = sorted((s for s in self.running if s.remaining > 1), key=lambda s: s.rank)
-        answers = [chunk.sequence for chunk in chunks]
+        running = sorted(self.running, key=lambda s: s.rank)
+        answers = [sequence for sequence in running if sequence.remaining == 1]
+        prompts = [sequence for sequence in running if sequence.remaining > 1]
+        oldest = _oldest(prompts)
+        if self._passed >= PASSED_LIMIT:
+            prompts.sort(key=lambda s: s is not oldest)
         yields = bool(prompts) and any(answer.priority <= prompts[0].priority for answer in answers)
         budget = max(1, self._prefill_chunk // DECODE_SHARE) if yields else self._prefill_chunk
-        if prompts and not yields and self._rested < REST_LIMIT:
-            chunks = []
+        rest = bool(prompts) and not yields and self._rested < REST_LIMIT
+        chunks = [] if rest else [Chunk(sequence, sequence.num_computed, 1) for sequence in answers]
         for sequence in prompts:
             if answers and not yields and sequence.priority > prompts[0].priority:
                 break
@@ -156,6 +160,8 @@ class Scheduler:
     def advance(self, chunks: list[Chunk]) -> None:
         """Says that a planned step has been computed."""
         computed = {chunk.sequence for chunk in chunks}
+        oldest = _oldest([sequence for sequence in self.running if sequence.remaining > 1])
+        self._passed = 0 if oldest is None or oldest in computed else self._passed + 1
         rests = any(sequence.remaining == 1 and sequence not in computed for sequence in self.running)
         self._rested = self._rested + 1 if rests else 0
         for chunk in chunks:
@@ -208,20 +214,22 @@ class Scheduler:
         candidate.num_computed = table.num_cached
         return True
 
-    def _grow(self, sequence: Sequence, num_tokens: int) -> bool:
-        """Pages for an answer that goes on; False where the sequence itself had to give way."""
-        while not self._cache.grow(sequence.table, num_tokens):
-            victim = max(self.running, key=lambda s: s.rank)
-            self._preempt(victim)
-            if victim is sequence:
-                return False
-        return True
+    def _grow_all(self) -> None:
+        """Pages for answers that go on, the most important first; the others have theirs already. It comes before
+        others are let in: who gives way here makes room for them, and would do so only in the next plan."""
+        for sequence in sorted(self.running, key=lambda s: s.rank):
+            while sequence in self.running and not self._cache.grow(sequence.table, len(sequence.token_ids)):
+                self._preempt(max(self.running, key=lambda s: s.rank))
 
     def _preempt(self, victim: Sequence) -> None:
         self.running.remove(victim)
         self._cache.close(victim.table)
         victim.num_computed = 0
         self.waiting.append(victim)
+
+
+def _oldest(sequences: list[Sequence]) -> Sequence | None:
+    return min(sequences, key=lambda s: s.arrival, default=None)
 
 
 def _reserved(sequence: Sequence) -> int:

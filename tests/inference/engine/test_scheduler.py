@@ -12,6 +12,7 @@ from inference.engine.scheduler import (
     ANSWER_RESERVE_TOKENS,
     DECODE_SHARE,
     OVERTAKEN_LIMIT,
+    PASSED_LIMIT,
     REST_LIMIT,
     Chunk,
     Scheduler,
@@ -120,6 +121,25 @@ def test_answers_rest_for_a_few_steps_only() -> None:
         3 * REST_LIMIT + 2,
     ]
     assert all(step["hotkey"] == 100 for step in steps)
+
+
+@pytest.mark.parametrize("hotkeys", [1, 3])
+def test_a_prompt_that_is_being_read_is_not_passed_over_for_ever(hotkeys: int) -> None:
+    bench = Bench(prefill_chunk=100)
+    bench.add("answer", prompt=50, priority=API, answer=3_000)
+    bench.step()
+    job = bench.add("job", prompt=200, priority=API)
+    since, pressed = 0, 0
+    while job.remaining > 1:
+        while sum(each.priority == ACTION for each in bench.scheduler.running) < hotkeys:
+            bench.add(f"hotkey {pressed}", prompt=400, priority=ACTION, answer=1)
+            pressed += 1
+            bench.scheduler.plan()
+        step = bench.step()
+        assert sum(step.values()) <= 100 + 1
+        since = 0 if "job" in step else since + 1
+        assert since <= PASSED_LIMIT
+    assert pressed > hotkeys
 
 
 def test_answers_do_not_rest_for_their_like() -> None:
@@ -272,6 +292,46 @@ def test_planning_twice_gives_the_same_step() -> None:
         return [(chunk.sequence.request_id, chunk.start, chunk.count) for chunk in bench.scheduler.plan()]
 
     assert described() == described()
+
+
+def test_who_gives_way_makes_room_in_the_same_plan() -> None:
+    """So that planning again gives the same."""
+    bench = Bench(num_pages=4)
+    bench.add("a", prompt=10, priority=ACTION, answer=40)
+    later = bench.add("b", prompt=100, priority=ACTION, answer=10)
+    bench.step()
+    waiting = bench.add("c", prompt=150, priority=ACTION, answer=1)
+    waiting.arrival, later.arrival = later.arrival, waiting.arrival  # c waited while b was more important
+    bench.step()
+    assert waiting in bench.scheduler.waiting
+    later.max_tokens = 300
+    later.token_ids += range(130)  # the grammar left no choice
+
+    def described() -> list[tuple[str, int, int]]:
+        return [(chunk.sequence.request_id, chunk.start, chunk.count) for chunk in bench.scheduler.plan()]
+
+    assert described() == described()
+    assert waiting in bench.scheduler.running
+    assert later in bench.scheduler.waiting
+
+
+def test_one_token_of_several_is_not_the_last_of_an_answer() -> None:
+    """Runners choose the next token after a row of an answer; what is left of a step may have room for one only."""
+    bench = Bench(prefill_chunk=100)
+    answer = bench.add("grammar", prompt=20, priority=CHAT)
+    bench.step()
+    answer.token_ids += [1, 2, 3]  # the grammar left no choice
+    bench.add("hotkey", prompt=99, priority=ACTION, answer=1)
+    chunks = bench.scheduler.plan()
+    assert [(chunk.sequence.request_id, chunk.count, chunk.is_decode) for chunk in chunks] == [
+        ("hotkey", 99, False),
+        ("grammar", 1, False),
+    ]
+    for count in (1, 2):
+        bench.step()
+        assert answer.remaining > 0, count
+    (chunk,) = bench.scheduler.plan()
+    assert chunk.is_decode
 
 
 @pytest.mark.parametrize("seed", range(20))
