@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
@@ -132,6 +132,12 @@ class ResidentPanel(QFrame):
         is_other = self._largest > 0 and plan is not None and self._largest != plan.context_tokens
         self.largest_button.setVisible(is_other)
         self.largest_button.setText(tr("Largest that fits: {tokens}", tokens=f"{self._largest:,}"))
+
+    def event(self, event: QEvent) -> bool:
+        """Paints itself whole where its parts move: of one that has moved and gone a line would stay on the screen."""
+        if event.type() is QEvent.Type.LayoutRequest:
+            self.update()
+        return super().event(event)
 
     def set_meter(self, meter: QWidget) -> None:
         """Puts the memory meter into its place."""
