@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Literal, get_args
 
 import regex
 
+from app.text.pairing import Changes, Pairs, Row, split_up
 from app.text.quantities import Quantity, Span, quantities
+from app.text.text_index import TextIndex
 from app.text.untranslated import untranslated
 from app.text.word_diff import WordDiff
 
@@ -24,8 +25,6 @@ REWRITE_CHECKS: tuple[CheckName, ...] = ("numbers", "names", "urls", "placeholde
 TRANSLATION_CHECKS: tuple[CheckName, ...] = ("numbers", "urls", "placeholders", "code", "untranslated")
 SUMMARY_CHECKS: tuple[CheckName, ...] = ("invented",)
 
-# The pieces of a date that is written in another way stand no further apart.
-SPLIT_CHARS = 24
 # Languages in which number words, months and weekdays are known.
 _WORD_LANGUAGES = ("en", "zh")
 _TOP_DOMAINS = "com|org|net|edu|gov|io|dev|app|ai|cn|de|fr|uk|eu|jp|info"
@@ -90,20 +89,21 @@ def check(
         languages: ISO 639-1 codes of source and answer, "" where unknown.
         diff: from source to answer where they are in one language: it tells what took the place of what.
     """
+    changes = Changes(diff)
     known = (languages[0] or _guess(source), languages[1] or _guess(answer))
     hidden = _without(source, answer)
     losses: list[Loss] = []
     if "numbers" in checks or "invented" in checks:
-        losses += _numbers(hidden, (source, answer), known, diff, only_invented="numbers" not in checks)
+        losses += _numbers(hidden, (source, answer), known, diff, changes, "numbers" not in checks)
     if "urls" in checks or "invented" in checks:
-        losses += _exact("urls", _addresses(source), _addresses(answer), diff, "urls" not in checks)
+        losses += _exact("urls", _addresses(source), _addresses(answer), changes, "urls" not in checks)
     if "placeholders" in checks:
-        losses += _exact("placeholders", _found(_PLACEHOLDER, source), _found(_PLACEHOLDER, answer), diff)
+        losses += _exact("placeholders", _found(_PLACEHOLDER, source), _found(_PLACEHOLDER, answer), changes)
         losses += _new_blanks(_found(_BLANK, source), _found(_BLANK, answer))
     if "code" in checks:
         losses += _code(source, answer)
     if "names" in checks:
-        losses += _names(hidden, known[0], diff)
+        losses += _names(hidden, known[0], changes)
     if "line_breaks" in checks:
         losses += _line_breaks(source, answer)
     if "untranslated" in checks:
@@ -141,6 +141,7 @@ def _numbers(
     texts: tuple[str, str],
     languages: tuple[str, str],
     diff: WordDiff | None,
+    changes: Changes,
     only_invented: bool,
 ) -> Iterator[Loss]:
     before = quantities(hidden[0], languages[0])
@@ -155,14 +156,15 @@ def _numbers(
         # A single digit is a count of what is told about more often than a number out of it.
         yield from (Loss("invented", "", q.text, None, q.span) for q in new if not q.is_word and not _is_small(q))
         return
-    split, new = _split_up(lost, new)
-    pairs = dict(_paired(lost, new, diff))
+    split, new = split_up(lost, new)
+    pairs_of = Pairs(lost, new, changes, _classes)
+    pairs = {quantity: pairs_of.next(quantity) for quantity in lost}
     # A number for another one that the text has elsewhere as well: "page 2" for "page 4".
     for quantity, other in _changed_in_place(before, after, diff):
         pairs[quantity] = pairs.get(quantity) or other
     for quantity, found in pairs.items():
         near = split.get(quantity.span) or (found.span if found else None)
-        place = near or _place_in(quantity.span, diff)
+        place = near or changes.place(quantity.span)
         yield Loss("numbers", quantity.text, texts[1][slice(*near)] if near else "", quantity.span, place)
     taken = {other.span for other in pairs.values() if other}
     for quantity in new:
@@ -170,77 +172,24 @@ def _numbers(
             yield Loss("numbers", "", quantity.text, None, quantity.span)
 
 
+def _classes(quantity: Quantity) -> list[str]:
+    """What stands in the place of a quantity: one of its kind, else a number for a number."""
+    return [quantity.kind, *([] if quantity.is_word else ["any"])]
+
+
 def _changed_in_place(
     before: Sequence[Quantity], after: Sequence[Quantity], diff: WordDiff | None
 ) -> Iterator[tuple[Quantity, Quantity]]:
     """Numbers in a change, and those that the answer has there, where it has as many and not the same."""
+    numbers, others = (Row(q for q in each if not q.is_word) for each in (before, after))
     for change in diff.changes if diff else ():
-        old = [q for q in before if not q.is_word and _overlap(q.span, change.source_span)]
-        new = [q for q in after if not q.is_word and _overlap(q.span, change.answer_span)]
+        old, new = numbers.over(change.source_span), others.over(change.answer_span)
         if len(old) == len(new) and Counter(q.text for q in old) != Counter(q.text for q in new):
             yield from ((one, other) for one, other in zip(old, new, strict=True) if not one.keys & other.keys)
 
 
-def _split_up(lost: Sequence[Quantity], new: Sequence[Quantity]) -> tuple[dict[Span, Span], list[Quantity]]:
-    """Dates and fractions that the answer has in pieces: 31/12/2026 as "31 December 2026".
-
-    Returns:
-        Where the pieces of a lost quantity are, and the new ones that are no such pieces.
-    """
-    places: dict[Span, Span] = {}
-    left = list(new)
-    for quantity in lost:
-        numbers = {Decimal(part) for part in regex.findall(r"\d+", quantity.text)}
-        if quantity.kind != "code" or len(numbers) < 2:
-            continue
-        parts = [q for q in left if q.kind in ("number", "month") and {value for _, value in q.keys} & numbers]
-        if parts and parts[-1].span[1] - parts[0].span[0] <= SPLIT_CHARS:
-            places[quantity.span] = (parts[0].span[0], parts[-1].span[1])
-            left = [q for q in left if q not in parts]
-    return places, left
-
-
 def _is_small(quantity: Quantity) -> bool:
     return len(quantity.text) == 1
-
-
-def _paired(
-    lost: Sequence[Quantity], new: Sequence[Quantity], diff: WordDiff | None
-) -> list[tuple[Quantity, Quantity | None]]:
-    """What the answer says in the place of each lost quantity: in the same change, else in the same order."""
-    left = list(new)
-    pairs: list[tuple[Quantity, Quantity | None]] = []
-    for index, quantity in enumerate(lost):
-        near = [other for other in left if diff is None or _share_a_change(quantity.span, other.span, diff)]
-        alike = [other for other in near if other.kind == quantity.kind]
-        if diff is None:
-            rest = [q for q in lost[index:] if q.kind == quantity.kind]
-            alike = alike if len(alike) == len(rest) else []
-        numeric = [] if diff is None or quantity.is_word else [q for q in near if not q.is_word]
-        other = next(iter(alike or numeric), None)
-        if other is not None:
-            left.remove(other)
-        pairs.append((quantity, other))
-    return pairs
-
-
-def _share_a_change(source_span: Span, answer_span: Span, diff: WordDiff) -> bool:
-    return any(
-        _overlap(source_span, change.source_span) and _overlap(answer_span, change.answer_span)
-        for change in diff.changes
-    )
-
-
-def _overlap(a: Span, b: Span) -> bool:
-    return a[0] < b[1] and b[0] < a[1]
-
-
-def _place_in(source_span: Span, diff: WordDiff | None) -> Span | None:
-    """Where the answer has what took the place of a piece of the source."""
-    for change in diff.changes if diff else ():
-        if _overlap(source_span, change.source_span):
-            return change.answer_span
-    return None
 
 
 # --- pieces that must be there letter by letter ---------------------------------------------------------------------
@@ -252,13 +201,16 @@ def _found(pattern: regex.Pattern[str], text: str) -> list[_Item]:
 
 def _addresses(text: str) -> list[_Item]:
     """URLs and e-mail addresses, without the punctuation of the sentence around them."""
-    items = _found(_EMAIL, text)
+    items, found = _found(_EMAIL, text), list[_Item]()
+    mails = Row(items)
+    inside = set[int]()
     for match in _URL.finditer(text):
-        url = _without_sentence(match[0])
-        if url and not any(_overlap(match.span(), item.span) and "://" not in url for item in items):
-            items = [item for item in items if not _overlap(match.span(), item.span)]
-            items.append(_Item((match.start(), match.start() + len(url)), url))
-    return sorted(items, key=lambda item: item.span)
+        url, around = _without_sentence(match[0]), mails.numbers(match.span())
+        if url and not (around and "://" not in url):
+            inside.update(around)
+            found.append(_Item((match.start(), match.start() + len(url)), url))
+    found += (item for number, item in enumerate(items) if number not in inside)
+    return sorted(found, key=lambda item: item.span)
 
 
 def _without_sentence(url: str) -> str:
@@ -271,25 +223,25 @@ def _exact(
     kind: CheckName,
     before: Sequence[_Item],
     after: Sequence[_Item],
-    diff: WordDiff | None = None,
+    changes: Changes,
     only_invented: bool = False,
 ) -> Iterator[Loss]:
     """What is in one list more often than in the other; for what is told about, only what is in no place of it."""
     lost = _surplus(before, after)
     known = {item.text for item in before}
     new = [item for item in after if item.text not in known] if only_invented else _surplus(after, before)
+    taken = set[Span]()
     if not only_invented:
+        # Without a diff one is known to stand for another only where there are as many.
+        pairs = Pairs(lost, new if changes.exist or len(new) == len(lost) else [], changes, lambda _: [kind])
         for item in lost:
-            near = [o for o in new if diff is None or _share_a_change(item.span, o.span, diff)]
-            if diff is None and len(new) != len(lost):
-                near = []
-            other = near[0] if near else None
-            if other is not None:
-                new.remove(other)
-            place = other.span if other else _place_in(item.span, diff)
+            other = pairs.next(item)
+            place = other.span if other else changes.place(item.span)
             yield Loss(kind, item.text, other.text if other else "", item.span, place)
+        taken = pairs.taken
     for item in new:
-        yield Loss("invented" if only_invented else kind, "", item.text, None, item.span)
+        if item.span not in taken:
+            yield Loss("invented" if only_invented else kind, "", item.text, None, item.span)
 
 
 def _new_blanks(before: Sequence[_Item], after: Sequence[_Item]) -> Iterator[Loss]:
@@ -312,32 +264,33 @@ def _surplus(items: Sequence[_Item], others: Sequence[_Item]) -> list[_Item]:
 
 def _code(source: str, answer: str) -> Iterator[Loss]:
     """Code that the answer does not hold to the letter, whether marked as code or not."""
+    plain = TextIndex("\n".join(line.rstrip() for line in answer.split("\n")))
     for match in _CODE.finditer(source):
         code = match[1] if match[1] is not None else match[2]
         lines = [line.rstrip() for line in code.split("\n")]
-        if "\n".join(lines) not in "\n".join(line.rstrip() for line in answer.split("\n")):
-            missing = next((line for line in lines if line.strip() not in answer), lines[0])
+        if "\n".join(lines) not in plain:
+            missing = next((line for line in lines if line.strip() not in plain), lines[0])
             yield Loss("code", missing.strip(), "", match.span(), None)
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def _names(hidden: tuple[str, str], language: str, diff: WordDiff | None) -> Iterator[Loss]:
+def _names(hidden: tuple[str, str], language: str, changes: Changes) -> Iterator[Loss]:
     """Words with a capital inside sentences, and words in Latin letters inside Chinese text."""
     source, answer = hidden
     if language == "de":  # every noun has a capital
         return
     words = {word.lower() for word in regex.findall(r"[\p{L}\p{M}]+", answer) + _LATIN_WORD.findall(answer)}
     told: set[str] = set()
-    others, plain = _names_of(answer), source.lower()
+    others, plain = Row(_names_of(answer)), source.lower()
     for item in _names_of(source):
         parts = [part.lower() for part in regex.findall(r"[\p{L}\p{M}]{2,}", item.text)]
         if not parts or item.text in told or all(_is_in(part, words) for part in parts):
             continue
         told.add(item.text)
-        place = _place_in(item.span, diff)
-        near = next((n.text for n in others if place and _overlap(n.span, place)), "")
+        place = changes.place(item.span)
+        near = next((n.text for n in others.over(place)), "") if place else ""
         yield Loss("names", item.text, near if near.lower() not in plain else "", item.span, place)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import regex
 
 from app.text.quantities import Span
+from app.text.text_index import TextIndex
 from app.text.untranslated_words import (
     CALENDAR,
     CHINESE_FUNCTION_CHARS,
@@ -217,7 +218,10 @@ def _left_in(row: Sequence[Word], answer: str, words: Vocabulary) -> Iterator[Sp
     if len(plain) + opens >= CLAUSE_WORDS:
         yield row[0].span[0], row[-1].span[1]
         return
+    end = -1
     for index, word in enumerate(row):
+        if index <= end:  # behind a title
+            continue
         if is_date_or_title(index, row, answer, words):
             end = index
             while word.text in TITLES[words.language] and end + 1 < len(row) and row[end + 1].is_capital:
@@ -311,10 +315,11 @@ def _is_person(word: str, language: str) -> bool:
 
 def chinese_clauses(source: str, answer: str) -> Iterator[Span]:
     """Clauses of a Chinese source in a Japanese answer, which shares its characters but not its small words."""
+    index = TextIndex(answer)
     for clause in {source[start:end].strip() for start, end in clauses(source)}:
         if len(regex.findall(r"\p{Han}", clause)) < _LEAST_HAN or not CHINESE_FUNCTION_CHARS & set(clause):
             continue
-        start = answer.find(clause)
+        start = index.find(clause)
         while start >= 0:
             yield start, start + len(clause)
-            start = answer.find(clause, start + len(clause))
+            start = index.find(clause, start + len(clause))

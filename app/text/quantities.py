@@ -108,6 +108,7 @@ _WEEKDAY = regex.compile(
     rf"\b(?:((?i:{'|'.join(_WEEKDAYS)}))s?|(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\.?)(?![\p{{L}}\d])"
 )
 _CHINESE_WEEKDAY = regex.compile(rf"(?:周|星期|礼拜|週)([{_DAY_CHARS}天])")
+_SMALL_DIGITS = 4
 _CHINESE_MONTH = regex.compile(r"\s?月(?!球|光|亮|饼)")
 
 
@@ -265,15 +266,17 @@ def _with_surroundings(text: str, start: int, end: int, digits: str, suffix: str
         values = {-value for value in values}
         start = minus.start(minus.lastindex or 0)
     half = None if suffix else _HALF_OF_DAY.match(text, end)
-    if half and digits.isdecimal() and int(digits) <= 12:
+    # Only small ones are looked at as hours and months: Python makes no number of thousands of digits.
+    small = int(digits) if digits.isdecimal() and len(digits) <= _SMALL_DIGITS else None
+    if half and small is not None and small <= 12:
         minutes = _minutes(digits, "0", text, start, half[1].lower())
         assert minutes is not None
         return _quantity(text, start, half.end(), ("time", minutes))
-    if not suffix and digits.isdecimal():
-        if clock := _chinese_clock(text, start, end, int(digits)):
+    if not suffix and small is not None:
+        if clock := _chinese_clock(text, start, end, small):
             return clock
-        if int(digits) <= 12 and _CHINESE_MONTH.match(text, end):
-            return _quantity(text, start, end, ("month", Decimal(int(digits))))
+        if small <= 12 and _CHINESE_MONTH.match(text, end):
+            return _quantity(text, start, end, ("month", Decimal(small)))
     if percent := (None if suffix else _PERCENT.match(text, end)):
         return _quantity(text, start, percent.end(), *_keys("percent", values))
     if suffix in _TOUCHING:

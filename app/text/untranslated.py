@@ -25,6 +25,7 @@ from app.text.foreign_words import (
 )
 from app.text.quantities import Span
 from app.text.repeated_sentences import repeated
+from app.text.text_index import TextIndex
 
 # Over so much of the answer's script what is left is still one piece, where the source has the words between as well.
 _GAP_CHARS = 40
@@ -46,8 +47,8 @@ _FILE = regex.compile(
 _WITH_DIGITS = regex.compile(r"\b[A-Za-z]{1,30}\d\w{0,30}|\b\d{1,20}[A-Za-z]\w{0,30}", regex.ASCII)
 _GLUED = regex.compile(r"[a-z]{4,}\d[\d.,]*$")
 _CODE_LINE = regex.compile(
-    r"^[ \t]*(?:(?:def|class|import|from|return|for|if|elif|else|while|with|const|let|var|public|private|static|func|fn"
-    r"|void|int|SELECT|INSERT|UPDATE|DELETE)\b[^\n]*[(){}=\[\];*][^\n]*|[$>]{1,3}[ \t][^\n]*|[^\n]*[;{}]"
+    r"^[ \t]*+(?:(?:def|class|import|from|return|for|if|elif|else|while|with|const|let|var|public|private|static|func"
+    r"|fn|void|int|SELECT|INSERT|UPDATE|DELETE)\b[^\n]*[(){}=\[\];*][^\n]*|[$>]{1,3}[ \t][^\n]*|[^\n]*[;{}]"
     r"|[\w.\[\]]+[ \t]*[-+*/]?=[ \t]*[^\n]*)[ \t]*$",
     regex.MULTILINE,
 )
@@ -116,6 +117,7 @@ def _merged(spans: Sequence[Span], answer: str, source: str, border: str) -> lis
     Over the end of a sentence only whole clauses are joined, or what the source has between them as well.
     """
     known = {word.lower() for word in WORD.findall(source)}
+    index = TextIndex(source)
     found: list[Span] = []
     for start, end in sorted(spans):
         last = found[-1] if found else (start, start)
@@ -124,7 +126,7 @@ def _merged(spans: Sequence[Span], answer: str, source: str, border: str) -> lis
             len(gap) <= _GAP_CHARS and all(word.lower() in known for word in WORD.findall(gap))
         )
         around = answer[max(last[0], last[1] - _EDGE_CHARS) : min(end, start + _EDGE_CHARS)]
-        is_same = len(gap) <= _GAP_CHARS and around in source
+        is_same = len(gap) <= _GAP_CHARS and around in index
         is_small = "\n" not in gap and _SMALL_GAP.fullmatch(gap)
         is_whole = is_small or (_is_clause(answer, last) and _is_clause(answer, (start, end)))
         if found and (is_same or (is_clear and is_whole)):
@@ -144,21 +146,25 @@ class _Places:
 
     def __init__(self, source: str) -> None:
         low = source.lower()
-        self._source, self._low = source, low if len(low) == len(source) else source
-        self._ends: dict[str, int] = {}
+        self._source, self._low = TextIndex(source), TextIndex(low)
+        self._is_even = len(low) == len(source)
+        self._places: dict[str, Span | None] = {}
+        self._has: dict[str, bool] = {}
 
     def place(self, piece: str) -> Span | None:
         """To the letter, else in another case, else its words and numbers, else how it begins and ends."""
-        start = self._ends.get(piece, 0)
-        span = self._plain(piece, self._source, start) or self._plain(piece, self._source, 0)
-        span = span or self._plain(piece.lower(), self._low, 0) or self._by_tokens(piece)
-        if span is not None:
-            self._ends[piece] = span[1]
+        before = self._places.get(piece)
+        if piece in self._places and before is None:
+            return None
+        span = self._plain(piece, self._source, before[1] if before else 0)
+        span = span or before or (self._plain(piece.lower(), self._low, 0) if self._is_even else None)
+        self._places[piece] = span = span or self._by_tokens(piece)
         return span
 
-    def _plain(self, piece: str, source: str, start: int) -> Span | None:
+    def _plain(self, piece: str, index: TextIndex, start: int) -> Span | None:
         """The first place, as a word of its own where there is one."""
-        first = found = source.find(piece, start)
+        source = index.text
+        first = found = index.find(piece, start)
         while found >= 0:
             end = found + len(piece)
             if not (_is_cased(source[found - 1 : found]) or _is_cased(source[end : end + 1])):
@@ -167,17 +173,26 @@ class _Places:
         return (first, first + len(piece)) if first >= 0 else None
 
     def _by_tokens(self, piece: str) -> Span | None:
-        tokens = [regex.escape(token) for token in _TOKEN.findall(piece)]
-        if len(tokens) < 2:
+        tokens = _TOKEN.findall(piece)
+        edges = tokens if len(tokens) <= 2 * _EDGE_TOKENS else tokens[:_EDGE_TOKENS] + tokens[-_EDGE_TOKENS:]
+        if len(tokens) < 2 or not all(map(self._has_token, edges)):
             return None
-        gap = r"[^\p{L}\p{N}]{0,6}"
-        if len(tokens) <= 2 * _EDGE_TOKENS:
-            match = regex.search(gap.join(tokens), self._source, regex.IGNORECASE)
+        gap, source = r"[^\p{L}\p{N}]{0,6}", self._source.text
+        escaped = list(map(regex.escape, edges))
+        if edges is tokens:
+            match = regex.search(gap.join(escaped), source, regex.IGNORECASE)
             return match.span() if match else None
-        first = regex.search(gap.join(tokens[:_EDGE_TOKENS]), self._source, regex.IGNORECASE)
-        last = first and regex.search(gap.join(tokens[-_EDGE_TOKENS:]), self._source, regex.IGNORECASE, pos=first.end())
+        first = regex.search(gap.join(escaped[:_EDGE_TOKENS]), source, regex.IGNORECASE)
+        last = first and regex.search(gap.join(escaped[_EDGE_TOKENS:]), source, regex.IGNORECASE, pos=first.end())
         is_alike = first and last and last.end() - first.start() < 1.5 * len(piece)
         return (first.start(), last.end()) if first and last and is_alike else None
+
+    def _has_token(self, token: str) -> bool:
+        """Whether the source has a word in any case: reading a long source by a pattern takes long."""
+        low = token.lower()
+        if low not in self._has:
+            self._has[low] = low in self._low
+        return self._has[low]
 
 
 def _is_cased(char: str) -> bool:

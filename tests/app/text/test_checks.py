@@ -1,5 +1,6 @@
 """What an answer lost is found; what it only says in other words is not flagged."""
 
+import random
 import time
 
 import pytest
@@ -175,3 +176,52 @@ def test_blanks_to_fill_in_that_nobody_wrote_are_flagged(source: str, answer: st
     losses = check(source, answer, ("placeholders",))
     assert [(loss.text, loss.near) for loss in losses] == [("", text) for text in invented]
     assert all(loss.answer_span is not None and answer[slice(*loss.answer_span)] == loss.near for loss in losses)
+
+
+def test_of_several_addresses_each_has_the_one_in_its_place() -> None:
+    source = "See https://a.example/1 and https://a.example/2."
+    losses = check(source, source.replace("a.example", "b.example"), ("urls",))
+    assert [(loss.text, loss.near) for loss in losses] == [
+        ("https://a.example/1", "https://b.example/1"),
+        ("https://a.example/2", "https://b.example/2"),
+    ]
+
+
+def test_a_number_of_thousands_of_digits_is_a_number() -> None:
+    digits = "7" * 5_000
+    assert check(f"It is {digits}.", f"It is {digits}!") == []
+    assert [loss.text for loss in check(f"It is {digits}.", "It is.")] == [digits]
+
+
+@pytest.mark.parametrize(
+    ("unit", "chars"),
+    [
+        (unit, 15_000)
+        for unit in ("12 ", "1, ", "5-", "$3", "| 3 | 4 |\n", "x = 1;\n", "https://a.b/c ", "`a`", "a@b.co ")
+    ]
+    + [(" ", 100_000), ("Mr. ", 60_000)],
+)
+@pytest.mark.parametrize("languages", [("en", "en"), ("en", "zh")])
+def test_no_text_is_slow(unit: str, chars: int, languages: tuple[str, str]) -> None:
+    """Much that was lost is looked at as fast as little: with the square of it these took minutes."""
+    other = "The cat sat on the mat on 3 May 2024 at 10:15. "
+    text, other = unit * (chars // len(unit)), other * (chars // len(other))
+    diff = word_diff(text, other) if languages == ("en", "en") else None
+    started = time.process_time()
+    check(text, other, CHECK_NAMES, languages=languages, diff=diff)
+    check(other, text, CHECK_NAMES, languages=languages)
+    check(text, text, CHECK_NAMES, languages=languages)
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("languages", [("zh", "en"), ("zh", "ja")])
+def test_an_answer_in_another_text_of_the_language_is_not_slow(languages: tuple[str, str]) -> None:
+    rng = random.Random(1)
+
+    def text() -> str:
+        row = ("".join(chr(0x4E00 + rng.randint(0, 3_000)) for _ in range(rng.randint(4, 16))) for _ in range(12_000))
+        return "".join(f"{clause}的{rng.choice('，。')}" for clause in row)
+
+    started = time.process_time()
+    check(text(), text(), ("untranslated",), languages=languages)
+    assert time.process_time() - started < 10
