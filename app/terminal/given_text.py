@@ -15,6 +15,8 @@ from pathlib import Path
 from app.terminal.errors import UsageError
 
 STANDARD_INPUT = "-"
+MOST_INPUT_BYTES = 256 << 20
+"""More than a model reads in a month; without a limit a pipe that never ends takes the memory of the whole machine."""
 _PATIENCE_S = 2.0
 _WAITS = (
     "deskinfer: standard input is a pipe that has not ended, and its text is waited for. "
@@ -117,8 +119,11 @@ def _note_when_slow() -> Iterator[None]:
 
 
 def _input_text() -> str:
+    read = sys.stdin.buffer.read(MOST_INPUT_BYTES + 1)
+    if len(read) > MOST_INPUT_BYTES:
+        raise UsageError(f"Standard input has more than {MOST_INPUT_BYTES >> 20} MB of text. Give a part of it.")
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
+        return read.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"Standard input is not UTF-8 text ({error.reason} at byte {error.start}).") from error
 

@@ -157,3 +157,14 @@ def test_clipboard_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyperclip, "paste", paste)
     with pytest.raises(UsageError, match="xclip"):
         read_given([], clipboard=True)
+
+
+def test_a_pipe_that_never_ends_is_not_read_until_the_memory_is_full(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(given_text, "MOST_INPUT_BYTES", 5)
+    feed(b"12345")
+    assert read_given([], clipboard=False).material == "12345"
+    feed(b"123456")
+    with pytest.raises(UsageError, match="a part of it"):
+        read_given([], clipboard=False)
