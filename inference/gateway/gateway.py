@@ -95,7 +95,7 @@ class Gateway:
             self._open -= len(requests)
 
     def _check_model(self, name: str) -> None:
-        """Raises ApiError where that model cannot answer now."""
+        """Raises ApiError where that model cannot answer now. With none in memory it is the one that is loaded."""
         reading = self._engine.reading()
         if reading.state is ModelState.LOADING:
             raise ApiError(
@@ -105,13 +105,18 @@ class Gateway:
                 "model",
                 retry_after_s=RETRY_AFTER_S,
             )
-        resident = self._served(reading.model if reading.state is ModelState.READY else self._default_model())
-        if name == resident:
+        is_ready = reading.state is ModelState.READY
+        usual = self._served(reading.model if is_ready else self._default_model())
+        if name == usual:
             return
-        known = name in self._models()
-        cure = "Load it with POST /v1/load" if known else "GET /v1/models lists what is on this machine"
-        what = "not resident" if known else "not on this machine"
-        raise ApiError(404, f"The model {name[:200]!r} is {what}; {resident!r} is. {cure}.", "model_not_found", "model")
+        model = self._models().get(name)
+        if model is not None and not is_ready:
+            self._engine.load(model)
+            return
+        cure = "GET /v1/models lists what is on this machine" if model is None else "Load it with POST /v1/load"
+        what = "not on this machine" if model is None else "not resident"
+        other = f"; {usual!r} is" if is_ready else ""
+        raise ApiError(404, f"The model {name[:200]!r} is {what}{other}. {cure}.", "model_not_found", "model")
 
     @staticmethod
     def _served(model: str) -> str:

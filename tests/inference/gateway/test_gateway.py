@@ -213,6 +213,21 @@ def test_models_are_listed_loaded_and_unloaded(client: openai.OpenAI, engine: Sc
         client.models.retrieve("three")
 
 
+@pytest.mark.parametrize("state", [ModelState.EMPTY, ModelState.FAILED])
+def test_with_no_model_in_memory_a_request_loads_the_one_that_it_names(
+    client: openai.OpenAI, engine: ScriptedEngine, state: ModelState
+) -> None:
+    engine.state = EngineReading(state=state)
+    assert client.chat.completions.create(model="two", messages=HI).choices[0].message.content == "Hello there"
+    assert engine.state.model == "two"
+    with pytest.raises(openai.NotFoundError, match="'one' is not resident; 'two' is. Load it with POST /v1/load"):
+        client.chat.completions.create(model="one", messages=HI)
+    engine.state = EngineReading(state=state)
+    with pytest.raises(openai.NotFoundError, match="'three' is not on this machine. GET /v1/models lists"):
+        client.chat.completions.create(model="three", messages=HI)
+    assert engine.state.model == ""
+
+
 def test_a_client_that_hangs_up_costs_nothing_more(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     engine.holds = True
     stream = client.chat.completions.create(model="one", messages=HI, stream=True)
