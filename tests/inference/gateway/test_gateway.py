@@ -220,10 +220,10 @@ def test_with_no_model_in_memory_a_request_loads_the_one_that_it_names(
     engine.state = EngineReading(state=state)
     assert client.chat.completions.create(model="two", messages=HI).choices[0].message.content == "Hello there"
     assert engine.state.model == "two"
-    with pytest.raises(openai.NotFoundError, match="'one' is not resident; 'two' is. Load it with POST /v1/load"):
+    with pytest.raises(openai.NotFoundError, match=r"'one' is not resident; 'two' is. Load it with POST /v1/load"):
         client.chat.completions.create(model="one", messages=HI)
     engine.state = EngineReading(state=state)
-    with pytest.raises(openai.NotFoundError, match="'three' is not on this machine. GET /v1/models lists"):
+    with pytest.raises(openai.NotFoundError, match=r"'three' is not on this machine. GET /v1/models lists"):
         client.chat.completions.create(model="three", messages=HI)
     assert engine.state.model == ""
 
