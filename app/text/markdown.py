@@ -24,6 +24,11 @@ LINK_SCHEMES = ("http", "https", "mailto")
 BULLETS = "•◦▪"
 TASK_BOXES = {"[ ] ": "☐", "[x] ": "☑", "[X] ": "☑"}
 QUOTE, LIST = "q", "l"
+# What a bare link ends before: Chinese and Japanese put no space behind it.
+_CJK = re.compile(
+    r"[\u2014\u2018-\u201f\u2026\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+    r"\U00020000-\U0003ffff]"
+)
 _MARKER = re.compile(r"(?P<indent>\s*)(?P<number>\d*)(?P<sign>[-+*.)])")
 
 
@@ -88,6 +93,18 @@ class Change:
     blocks: tuple[Block, ...]
 
 
+class _BareLinks:
+    """How long a bare link is, of one scheme."""
+
+    def __init__(self, validate: Callable[[str, int], int]) -> None:
+        self._validate = validate
+
+    def length(self, text: str, start: int) -> int:
+        """Characters behind the scheme, which ends at `start`; 0 where they are no link."""
+        end = _CJK.search(text, start)
+        return self._validate(text[start : end.start() if end else None], 0)
+
+
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:
         """Only what a browser or a mail program opens; all else stays visible as it was written."""
@@ -108,6 +125,9 @@ def _parser() -> MarkdownIt:
     assert parser.linkify is not None
     # "readme.md" is a file and not a site in Moldova.
     parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
+    for scheme in ("http:", "mailto:"):  # "https:" is as "http:"
+        validate = parser.linkify.default_schemas[scheme]["validate"]
+        parser.linkify.add(scheme, {"validate": _BareLinks(validate).length})
     return parser
 
 

@@ -155,6 +155,18 @@ def test_bare_addresses_are_links_and_file_names_are_not():
     assert runs == (Run("See "), Run("https://a.org/x", href="https://a.org/x"), Run(", or readme.md."))
 
 
+@pytest.mark.parametrize("behind", ["。", "，好", "）", "、x", "”", "’s", "请看", "です", "（见", "——", "…", "！", "한"])
+@pytest.mark.parametrize("url", ["https://intra.example.com/c/88", "http://a.org", "https://a.org/x?y=1#z"])
+def test_a_bare_address_ends_before_chinese(url: str, behind: str):
+    runs = parse(f"见{url}{behind}")[0].runs
+    assert runs == (Run("见"), Run(url, href=url), Run(behind))
+
+
+def test_a_mail_address_ends_before_chinese():
+    runs = parse("写到 mailto:a@b.org。再见")[0].runs
+    assert (runs[1].href, runs[2]) == ("mailto:a@b.org", Run("。再见"))
+
+
 def test_a_picture_is_a_link_with_its_words():
     assert parse("![cat](https://a.org/c.png)")[0].runs == (Run("[cat]", href="https://a.org/c.png"),)
 
