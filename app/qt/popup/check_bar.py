@@ -85,6 +85,9 @@ class CheckBar(QFrame):
             entry.clicked.connect(self.show_all_requested)
             self._layout.addWidget(entry)
         self._make_even()
+        for item in self._layout.items:
+            if (widget := item.widget()) is not None:
+                widget.show()  # Qt would do so only later, and the bar be too low for them until then
         self.setAccessibleName(tr("Please check:"))
         self.setAccessibleDescription("; ".join(tr(loss_text(loss)) for loss in self._losses))
         self.updateGeometry()

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QAbstractButton, QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.actions.answer_review import Subject
@@ -346,3 +346,18 @@ def test_what_has_no_room_ends_in_an_ellipsis(popup: Popup, qtbot: QtBot):
     assert first.endswith("…")
     assert second == "second"
     assert popup.small_print.accessibleName().endswith("-, second")
+
+
+def test_all_that_is_flagged_makes_room_for_itself_at_the_click(popup: Popup):
+    popup.show_near(QPoint(50, 60), [QRect(0, 0, 1200, 1000)])
+    numbers = " and ".join(str(number) for number in range(1000, 1016))
+    popup.begin("Summarize", "", Subject("None.", "text", False, SUMMARY_CHECKS))
+    popup.append(numbers)
+    popup.finish("model\nspeed")
+    popup.layout().activate()
+    before, height = popup.view.height(), popup.height()
+    more = next(entry for entry in popup.check_bar.findChildren(QToolButton) if entry.text().endswith(" more"))
+    more.click()
+    popup.layout().activate()
+    assert popup.height() > height
+    assert popup.view.height() >= before
