@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import signal
 import socket
 import threading
 from types import FrameType
@@ -62,11 +63,16 @@ class GatewayServer:
         self._thread: threading.Thread | None = None
 
     def run(self) -> None:
-        """Serves until Ctrl+C or `stop`."""
+        """Serves until Ctrl+C, SIGTERM or `stop`; what stands behind the call is done then as well."""
+        is_main = threading.current_thread() is threading.main_thread()
+        # uvicorn sends itself again what ended it, which would end the process here and now.
+        before = signal.signal(signal.SIGTERM, lambda *_: self._server.end()) if is_main else None
         try:
             self._server.run(sockets=[self._socket])
         finally:
             self._socket.close()
+            if is_main:
+                signal.signal(signal.SIGTERM, before)
 
     def start(self) -> None:
         """Serves on a thread."""
