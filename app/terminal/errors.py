@@ -16,11 +16,20 @@ if TYPE_CHECKING:
     from app.engine_setup import EngineChoice
 
 FAILED = 1
+MISTAKEN = 2
 INTERRUPTED = 130
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done as it was asked; the message says how it can."""
+    """What was asked for cannot be done as it was asked; the message says how it can.
+
+    Attributes:
+        status: the exit status of the command.
+    """
+
+    def __init__(self, message: str, status: int = FAILED) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @contextlib.contextmanager
@@ -37,7 +46,7 @@ def errors_on_terminal() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except (InferenceError, UsageError, LookupError, OSError) as error:
         typer.echo(f"deskinfer: {_text(error)}", err=True)
-        raise typer.Exit(FAILED) from None
+        raise typer.Exit(error.status if isinstance(error, UsageError) else FAILED) from None
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import stat
 import sys
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.terminal.errors import UsageError
+from app.terminal.errors import MISTAKEN, UsageError
 
 STANDARD_INPUT = "-"
 MOST_INPUT_BYTES = 256 << 20
@@ -61,12 +62,22 @@ def read_given(words: Sequence[str], clipboard: bool) -> GivenText:
         clipboard: take the clipboard's text, and leave standard input alone.
 
     Raises:
-        UsageError: there is nothing, it is no text, or both standard input and the clipboard are asked for.
+        UsageError: there is nothing, it is no text, it is the name of a file and nothing else, or both standard input
+            and the clipboard are asked for.
     """
-    if len(words) == 1 and _is_file(words[0]):
-        sys.stderr.write(
-            f"deskinfer: the name {words[0]} is taken as the text; what the file says is read with: < {words[0]}\n"
+    given = _read(words, clipboard)
+    if given.words and not given.material.strip() and given.words in words and _is_file(given.words):
+        # A model told the name makes up what the file may say.
+        name = shlex.quote(given.words)
+        raise UsageError(
+            f"{given.words} is the name of a file. For what the file says, write < {name} in place of the name; "
+            f"for the name itself, put it into a pipe: echo {name} | deskinfer ask ...",
+            MISTAKEN,
         )
+    return given
+
+
+def _read(words: Sequence[str], clipboard: bool) -> GivenText:
     asks_input = bool(words) and words[-1] == STANDARD_INPUT
     said = " ".join(words[:-1] if asks_input else words)
     if clipboard:
@@ -134,9 +145,18 @@ def _clipboard_text() -> str:
     try:
         text = str(pyperclip.paste())
     except pyperclip.PyperclipException as error:
-        raise UsageError(
-            "The clipboard cannot be read here. Install xclip, xsel or wl-clipboard, or use a pipe."
-        ) from error
+        raise UsageError(f"The clipboard cannot be read here. {_clipboard_cure()}") from error
     if not text.strip():
         raise UsageError("The clipboard holds no text.")
     return text
+
+
+def _clipboard_cure() -> str:
+    """X11's programs cannot read without a display, and a clipboard of Wayland alone only wl-clipboard reads."""
+    if sys.platform in ("win32", "darwin"):
+        return "Try again, or use a pipe."
+    if os.environ.get("DISPLAY"):
+        return "Install xclip, xsel or wl-clipboard, or use a pipe."
+    if os.environ.get("WAYLAND_DISPLAY"):
+        return "Install wl-clipboard, or use a pipe."
+    return "There is no display here: neither DISPLAY nor WAYLAND_DISPLAY is set. Use a pipe."

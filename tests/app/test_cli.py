@@ -117,6 +117,17 @@ def test_an_action_with_two_texts_is_refused(engine: Engine) -> None:
     assert runner.invoke(app, ["ask", "-a", "summarize", "Room", "217."], input="").exit_code == 0
 
 
+@pytest.mark.parametrize("options", [[], ["--action", "summarize"]])
+def test_the_name_of_a_file_is_not_sent_to_the_model(engine: Engine, options: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("Room 217.", encoding="utf-8")
+    result = runner.invoke(app, ["ask", *options, str(file)], input="")
+    assert result.exit_code == 2
+    assert f"< {file}" in result.stderr
+    assert f"echo {file} |" in result.stderr
+    assert engine.submitted == []
+
+
 def test_the_help_of_ask_names_every_action() -> None:
     told = " ".join(runner.invoke(app, ["ask", "--help"]).stdout.split())
     names = [action.id for action in ActionRegistry(user_dir=Path("no-such-folder")).all()]

@@ -118,17 +118,33 @@ def test_a_file_is_read_and_the_null_device_is_not(tmp_path: Path, monkeypatch: 
     assert read_given(["why?"], clipboard=False) == GivenText("why?"), "it is closed"
 
 
-def test_the_name_of_a_file_is_no_text_of_it(
-    tmp_path: Path, feed: Feed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    feed(b"", is_terminal=True)
+def test_the_name_of_a_file_is_refused_as_a_text(tmp_path: Path, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "letter.txt").touch()
-    for words in (["letter.text"], ["read", "letter.txt"], ["x" * 9000], ["."]):
+    (tmp_path / "my letter.txt").touch()
+    feed(b"", is_terminal=True)
+    for words in (["letter.text"], ["read", "my letter.txt"], ["x" * 9000], ["."]):
         assert read_given(words, clipboard=False).words == " ".join(words)
-        assert capsys.readouterr().err == ""
-    assert read_given(["letter.txt"], clipboard=False) == GivenText("letter.txt")
-    assert "what the file says is read with: < letter.txt" in capsys.readouterr().err
+    for data, is_terminal in ((b"", True), (b" \n", False)):
+        feed(data, is_terminal)
+        for words in (["my letter.txt"], ["my letter.txt", "-"]):
+            with pytest.raises(UsageError) as raised:
+                read_given(words, clipboard=False)
+            assert "< 'my letter.txt' in place of the name" in str(raised.value)
+            assert "echo 'my letter.txt' | deskinfer ask" in str(raised.value)
+            assert raised.value.status == 2
+
+
+def test_the_name_of_a_file_may_be_piped_or_say_what_to_do_with_a_text(
+    tmp_path: Path, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "explain").touch()
+    feed(b"explain\n")
+    assert read_given([], clipboard=False) == GivenText("", "explain\n")
+    feed(b"a text")
+    assert read_given(["explain"], clipboard=False) == GivenText("explain", "a text")
+    monkeypatch.setattr(pyperclip, "paste", lambda: "copied")
+    assert read_given(["explain"], clipboard=True).as_request() == "copied\n\nexplain"
 
 
 def test_the_clipboard_is_material_too(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,13 +166,31 @@ def test_empty_clipboard(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
         read_given([], clipboard=True)
 
 
-def test_clipboard_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing has to be installed for it")
+@pytest.mark.parametrize(
+    ("displays", "cure", "no_cure"),
+    [
+        ({}, "neither DISPLAY nor WAYLAND_DISPLAY is set", "nstall"),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "Install wl-clipboard", "xclip"),
+        ({"DISPLAY": ":0"}, "Install xclip", "is set"),
+    ],
+)
+def test_clipboard_that_cannot_be_read(
+    displays: dict[str, str], cure: str, no_cure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def paste() -> str:
         raise pyperclip.PyperclipException("no mechanism")
 
     monkeypatch.setattr(pyperclip, "paste", paste)
-    with pytest.raises(UsageError, match="xclip"):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in displays.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError) as raised:
         read_given([], clipboard=True)
+    assert cure in str(raised.value)
+    assert "pipe" in str(raised.value)
+    assert no_cure not in str(raised.value)
 
 
 def test_a_pipe_that_never_ends_is_not_read_until_the_memory_is_full(
