@@ -119,10 +119,17 @@ def _hotkeys_of_the_app() -> Lines:
     if not isinstance(told, list):
         yield "PROBLEM: the running app does not tell its hotkeys: it is an older one. Quit it and start it again."
         return
+    # The app calls them what its windows call them; this page is in English for whoever reads a bug report.
+    english = {
+        title: setting.title["en"]
+        for setting in load_settings().registry.values()
+        if setting.kind == "hotkey"
+        for title in setting.title.values()
+    }
     for line in told:
         reason = line.get("reason", "")
         works = {"registered": ": works", "taken": ": PROBLEM: ", "invalid": ": PROBLEM: "}.get(line["state"], ": ")
-        yield f"{line['hotkey']} for {line['title']}{works}{reason}"
+        yield f"{line['hotkey']} for {english.get(line['title'], line['title'])}{works}{reason}"
 
 
 def _hotkeys(session: DesktopSession) -> Lines:

@@ -14,6 +14,7 @@ from app.engine_setup import load_settings
 from app.instance.instance import InstanceServer, Message, Reply
 from app.memory.vram import GpuReading, GpuUnreadableError
 from app.paths import config_dir
+from app.translation import Translator
 from inference.engine.gpu_report import GpuReport
 from inference.errors import BackendUnavailableError
 
@@ -179,6 +180,23 @@ def test_the_running_app_is_asked_which_hotkeys_it_has() -> None:
     assert "Ctrl+Shift+1 for Summarize: works" in lines
     assert "Ctrl+Shift+2 for Translate: PROBLEM: another program uses it" in lines
     assert "Ctrl+Shift+3 for Rewrite: bind the command yourself" in lines
+
+
+def test_the_page_is_in_english_whatever_the_windows_speak() -> None:
+    tr = Translator("zh").tr
+    names = {
+        "总结": "Summarize",
+        tr("{action} (clipboard)", action="总结"): "Summarize (clipboard)",
+        tr("Go to the answer"): "Go to the answer",
+        tr("Open the chat"): "Open the chat",
+    }
+    told = [{"hotkey": "F1", "title": title, "state": "registered"} for title in [*names, "自己的"]]
+    app = RunningApp({"hotkeys": told})
+    try:
+        lines = [line for line in doctor.desktop() if line.startswith("F1 ")]
+    finally:
+        app.server.close()
+    assert lines == [f"F1 for {name}: works" for name in [*names.values(), "自己的"]]
 
 
 def test_a_running_app_that_does_not_tell_is_named() -> None:
