@@ -27,7 +27,9 @@ def run(environment: Environment, *, model: str | None, assume_yes: bool, has_di
     if model is not None:
         command += ["--model", model]
     if has_display:
-        environment.shell.say("Starting DeskInfer: its icon appears in the tray; where there is none, a window opens.")
+        environment.shell.say(
+            "Starting DeskInfer: its icon appears in the tray; without a tray, or if it runs already, its window opens."
+        )
     return environment.shell.become(command)
 
 

@@ -34,6 +34,13 @@ def test_second_start_only_starts_the_app(made: Environment, shell, model: Path)
     assert shell.commands[0][-1] == "run"
 
 
+def test_what_is_said_at_the_start_holds_where_the_app_runs_already(made: Environment, shell, model: Path) -> None:
+    run(made)
+    assert "without a tray, or if it runs already, its window opens" in shell.said[-1]
+    run(made, has_display=False)
+    assert "Starting" not in shell.said[-1]
+
+
 def test_lost_or_cut_model_is_fetched_again(made: Environment, shell, model: Path) -> None:
     run(made, has_display=False)
     model.write_bytes(b"GG")
