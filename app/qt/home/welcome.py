@@ -38,7 +38,7 @@ from inference.byte_size import size_text
 
 DEFAULT_SIZE = QSize(600, 470)
 MINIMUM_SIZE = QSize(480, 330)
-STEPS = 3
+STEPS, MODEL_STEP = 3, 1
 SHOWN_HOTKEYS = 6
 
 
@@ -97,17 +97,19 @@ class ModelStep(QWidget):
         chosen: id of the model that the user has turned to.
         download_requested, pause_requested: id of the model.
         file_requested: a file is to be used instead.
+        refreshed: what is shown has changed.
     """
 
     chosen = Signal(str)
     download_requested = Signal(str)
     pause_requested = Signal(str)
     file_requested = Signal()
+    refreshed = Signal()
 
     def __init__(self, translator: Translator) -> None:
         super().__init__()
         tr = self._tr = translator.tr
-        self._translator = translator
+        self._translator, self._uses_file = translator, False
         self._models: Sequence[OfferedModel] = ()
         self._download: Download | None = None
         self.box = QComboBox()
@@ -119,7 +121,6 @@ class ModelStep(QWidget):
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName(tr("Progress"))
         self.get_button = QPushButton()
-        self.get_button.setProperty("role", "primary")
         self.get_button.clicked.connect(self._on_get)
         self.file_button = QPushButton(tr("Use a file…"))
         self.file_button.clicked.connect(self.file_requested)
@@ -153,6 +154,21 @@ class ModelStep(QWidget):
         """Shows how a download goes."""
         self._download = download
         self._refresh()
+
+    @property
+    def wants_download(self) -> bool:
+        """Whether the step is not done: no model is here or on its way."""
+        if not self._models or self._uses_file or self._model().is_here:
+            return False
+        download = self._running()
+        settled = (DownloadState.RUNNING, DownloadState.CHECKING, DownloadState.DONE)
+        return download is None or download.state not in settled
+
+    def show_file(self, path: str) -> None:
+        """Says that a file is used, so that no download is needed."""
+        self._uses_file = True
+        self.show_text(self._tr("This file is used: {file}", file=path))
+        self.refreshed.emit()
 
     def show_text(self, text: str, role: str = "") -> None:
         """Says something below the model."""
@@ -193,8 +209,10 @@ class ModelStep(QWidget):
             if download.error is not None:
                 text += "\n" + error_notice(download.error, self._translator).text
             self.show_text(text, "muted" if download.error is None else "danger")
+        self.refreshed.emit()
 
     def _on_chosen(self) -> None:
+        self._uses_file = False
         self._refresh()
         self.chosen.emit(self._model().id)
 
@@ -305,7 +323,7 @@ class Welcome(QWidget):
         self.skip_button.clicked.connect(self.close)
         self.back_button.clicked.connect(lambda: self.show_step(self.pages.currentIndex() - 1))
         self.next_button.clicked.connect(self._on_next)
-        self.next_button.setProperty("role", "primary")
+        self.model.refreshed.connect(self._mark_main)
         self._lay_out()
         for button in self.findChildren(QPushButton):
             button.setAutoDefault(True)  # Enter presses it, outside of dialogs too
@@ -341,10 +359,24 @@ class Welcome(QWidget):
         is_last = step == STEPS - 1
         self.skip_button.setVisible(not is_last)
         self.next_button.setText(self._tr("Done") if is_last else self._tr("Next"))
+        self._mark_main()
         if is_last:
             self.hotkeys.select_sample()
         else:
-            self.next_button.setFocus()
+            self._main_button().setFocus()
+
+    def _main_button(self) -> QPushButton:
+        """What Enter is to press: on the step of the model the download, until it runs or is done."""
+        wants_download = self.pages.currentIndex() == MODEL_STEP and self.model.wants_download
+        return self.model.get_button if wants_download else self.next_button
+
+    def _mark_main(self) -> None:
+        main, buttons = self._main_button(), (self.model.get_button, self.next_button)
+        had_focus = any(button.hasFocus() for button in buttons)
+        for button in buttons:
+            set_styled(button, "role", "primary" if button is main else "")
+        if had_focus:  # a second Enter would pause what the first has begun
+            main.setFocus()
 
     def _on_next(self) -> None:
         step = self.pages.currentIndex() + 1

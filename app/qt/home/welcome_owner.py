@@ -162,7 +162,7 @@ class WelcomeOwner(QObject):
         path = ask_for_file(window, tr("Choose a model"), tr("Models (*.gguf)"))
         if path:
             self._use(path)
-            window.model.show_text(tr("This file is used: {file}", file=path))
+            window.model.show_file(path)
 
     # --- settings and hotkeys -----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.actions.registry import ActionRegistry
@@ -242,6 +242,40 @@ def test_a_download_that_fails_says_why(first: FirstStart, qtbot: QtBot):
     assert first.arrived == 0
 
 
+def _main_buttons(window: Welcome) -> list[QPushButton]:
+    buttons = window.model.get_button, window.next_button
+    return [button for button in buttons if button.property("role") == "primary" and button.isVisible()]
+
+
+def test_enter_downloads_and_then_goes_on(first: FirstStart, qtbot: QtBot):
+    first.store.go_on.clear()
+    first.welcome.begin()
+    window = first.window
+    qtbot.waitUntil(window.next_button.hasFocus)
+    assert _main_buttons(window) == [window.next_button]
+    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
+    assert window.model.get_button.hasFocus()
+    assert _main_buttons(window) == [window.model.get_button]
+    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: first.store.pulled == [LARGE])
+    qtbot.waitUntil(window.next_button.hasFocus)
+    assert _main_buttons(window) == [window.next_button]
+    first.store.go_on.set()
+    qtbot.waitUntil(lambda: first.arrived == 1)
+    assert window.next_button.hasFocus()
+    assert _main_buttons(window) == [window.next_button]
+
+
+def test_a_download_that_stands_still_is_the_main_button_again(first: FirstStart, qtbot: QtBot):
+    first.store.error = DownloadError("The disk is full. Free 1 GB.")
+    first.welcome.begin()
+    window = first.window
+    window.show_step(1)
+    window.model.get_button.click()
+    qtbot.waitUntil(lambda: window.model.get_button.text() == "Go on")
+    assert _main_buttons(window) == [window.model.get_button]
+
+
 def test_a_file_is_used_instead(first: FirstStart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = str(tmp_path / "own.gguf")
     monkeypatch.setattr(welcome_owner, "ask_for_file", lambda *args: path)
@@ -250,6 +284,8 @@ def test_a_file_is_used_instead(first: FirstStart, tmp_path: Path, monkeypatch: 
     assert first.settings.text("model.default") == path
     assert path in first.window.model.state.text()
     assert first.arrived == 1
+    first.window.show_step(1)
+    assert _main_buttons(first.window) == [first.window.next_button]
 
 
 def test_languages_are_set_and_saved(first: FirstStart, qtbot: QtBot):
