@@ -49,6 +49,9 @@ LOG_BYTES = 500_000
 # several times, so with Python's own 5 ms the windows would stand still while modules are imported or a model loads.
 SWITCH_INTERVAL_S = 0.0005
 
+# Tells a start that it is the second half of "Restart now", which was pressed in the settings.
+RESTARTED_VARIABLE = "DESKINFER_RESTARTED"
+
 # Builds the engine out of the settings, and tells which model they mean.
 EngineBuilder = Callable[[Settings], tuple[EngineClient, Callable[[], str]]]
 
@@ -154,6 +157,7 @@ def main(
     """
     started_s = time.monotonic()
     command = parse(sys.argv[1:] if arguments is None else arguments)
+    is_restarted = bool(os.environ.pop(RESTARTED_VARIABLE, ""))  # popped: it is not meant for what we start
     status = ended_before_windows(command)
     if status is not None:
         return status
@@ -190,7 +194,7 @@ def main(
         engine_options=lambda: options_after_change(settings, choice),
     )
     _log.info("the tray icon is up after %.0f ms", 1000 * (time.monotonic() - started_s))
-    _run(qt, application, commands, command)
+    _run(qt, application, commands, command, is_restarted)
     _end(client, server)
     if application.wants_restart:
         _start_anew()
@@ -218,11 +222,18 @@ def _end(client: EngineClient, server: InstanceServer) -> None:
 
 def _start_anew() -> None:
     """Starts this program with the command line that has started this process, whatever that was."""
-    subprocess.Popen([sys.executable, *sys.orig_argv[1:]], close_fds=True)
+    environment = {**os.environ, RESTARTED_VARIABLE: "1"}
+    subprocess.Popen([sys.executable, *sys.orig_argv[1:]], close_fds=True, env=environment)
 
 
-def _run(qt: QApplication, application: Application, commands: InstanceCommands, command: Message) -> None:
-    """The event loop, from the tray icon to the end of the windows."""
+def _run(
+    qt: QApplication, application: Application, commands: InstanceCommands, command: Message, is_restarted: bool
+) -> None:
+    """The event loop, from the tray icon to the end of the windows.
+
+    Args:
+        is_restarted: the settings come back, where the user has asked for it; the command was run before.
+    """
     restore_hooks = excepthook.install(application.show_unexpected)
     signals = SignalWatch(application.quit)
     application.ended.connect(qt.quit)
@@ -233,7 +244,9 @@ def _run(qt: QApplication, application: Application, commands: InstanceCommands,
         with contextlib.suppress(AutostartError):  # then the settings dialog says what is wrong with the entry
             repair(open_autostart())
         commands.attach(application)
-        if command["command"] == "action":
+        if is_restarted:
+            application.open_settings()
+        elif command["command"] == "action":
             application.run_action(command["action"], command["source"])
 
     QTimer.singleShot(0, application, start)

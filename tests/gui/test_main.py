@@ -140,6 +140,36 @@ def test_the_lock_is_free_after_the_end(start: Start):
     _started(start)
 
 
+def test_after_restart_now_the_settings_come_back(project_root: Path, tmp_path: Path):
+    told = tmp_path / "told.txt"
+    code = f"""
+import os, sys
+from PySide6.QtCore import QTimer
+import app.__main__ as composition
+from app.engine_client import FakeClient
+from app.qt.application import Application
+
+class Watched(Application):
+    def start(self, session):
+        super().start(session)
+        QTimer.singleShot(300, self, self.tell)
+
+    def tell(self):
+        dialog = self.settings_owner.dialog
+        with open({str(told)!r}, "a") as file:
+            file.write("settings\\n" if dialog is not None and dialog.isVisible() else "nothing\\n")
+        first = sum(1 for _ in open({str(told)!r})) == 1
+        self.restart() if first else self.quit()
+
+composition.Application = Watched
+sys.exit(composition.main([], lambda _settings: (FakeClient(), lambda: "scripted")))
+"""
+    subprocess.run([sys.executable, "-c", code], env=_environment(project_root), timeout=START_LIMIT_S, check=True)
+    _wait_until(lambda: len(told.read_text().splitlines()) == 2)
+    assert told.read_text().splitlines() == ["nothing", "settings"]
+    _wait_until(lambda: not is_running())
+
+
 def test_heavy_libraries_are_not_imported_before_the_tray(project_root: Path):
     code = (
         "import sys, app.__main__, inference.engine.worker;"
