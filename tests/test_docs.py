@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+import tomllib
+import unicodedata
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
 from app.actions.registry import ActionRegistry
+from app.desktop.hotkeys import parse, warnings
 from app.settings.registry import setting_registry
 from app.translation import read_catalogs
+from inference.gateway.openapi import description
 from installer import system_packages
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 PAIRS = [("README.md", "README.zh-CN.md"), ("docs/user-guide.md", "docs/user-guide.zh-CN.md")]
+WIDEST_CODE = 98
 LARGEST_PICTURE_BYTES, LARGEST_TOTAL_BYTES = 120_000, 4_000_000
 
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -85,6 +90,39 @@ def test_both_languages_show_the_same_pictures(english: str, chinese: str) -> No
         assert ends == {language}
 
 
+def code_blocks(page: Path, language: str | None = None) -> list[str]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [code for name, code in found if language in (None, name)]
+
+
+def columns(line: str) -> int:
+    """Places of a line in a font of one width, in which Chinese characters take two."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line)
+
+
+@pytest.mark.parametrize("name", ["user-guide.md", "user-guide.zh-CN.md", "clients.md"])
+def test_lines_of_code_are_as_wide_as_the_window_of_the_guide_at_most(name: str) -> None:
+    lines = [line for code in code_blocks(ROOT / "docs" / name) for line in code.split("\n")]
+    assert len(lines) > 15
+    assert [line for line in lines if columns(line) > WIDEST_CODE] == []
+
+
+@pytest.mark.parametrize("name", ["user-guide.md", "user-guide.zh-CN.md"])
+def test_hotkeys_in_examples_are_none_that_the_app_warns_of(name: str) -> None:
+    files = [tomllib.loads(code) for code in code_blocks(ROOT / "docs" / name, "toml")]
+    asked = [file.get("hotkey", "") for file in files]
+    hotkeys = [text for each in asked for text in (each.values() if isinstance(each, dict) else [each]) if text]
+    assert len(hotkeys) == 2
+    assert [hotkey for hotkey in hotkeys if warnings(parse(hotkey))] == []
+
+
+def test_every_path_of_the_gateway_is_explained() -> None:
+    page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+    paths = {f"{method.upper()} {path}" for path, methods in description()["paths"].items() for method in methods}
+    assert len(paths) > 5
+    assert {path for path in paths if f"`{path}`" not in page} == set()
+
+
 def test_no_pictures_are_made_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.pictures import make_pictures
 
@@ -96,12 +134,23 @@ def test_no_pictures_are_made_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # What the guides stress or quote that is no label of a window.
 NO_LABELS = {
-    *("checkpoint", "outputs", "Checks", "Replace by itself", "Sure, here is", "three", "torch", "CUDA is not used"),
+    *(
+        "checkpoint",
+        "outputs",
+        "Checks",
+        "Names",
+        "Replace by itself",
+        "Sure, here is",
+        "three",
+        "torch",
+        "CUDA is not used",
+    ),
     *("Every text that you run an action on is then sent there", "Model, context, engine, threads, GPU memory"),
     *(
         "检查点",
         "输出",
         "核对",
+        "人名",
         "自动替换",
         "好的，以下是",
         "三",
