@@ -102,6 +102,9 @@ class Application(QObject):
         self._client.listen(self._bridge.post_event)
         if self.welcome.begin() or self._settings.flag("remote.enabled"):
             self.load_model()
+        else:
+            self._status = replace(self._status, is_missing=True)
+            self._show_status()
         QTimer.singleShot(TRAY_GRACE_MS, self, self._show_home_without_tray)
 
     def _make_owners(self) -> None:
@@ -175,6 +178,7 @@ class Application(QObject):
         self.controller.busy_changed.connect(self._on_busy_changed)
         self.controller.answered.connect(self.history.add_answer)
         self.controller.chat_wanted.connect(self.chat.continue_answer)
+        self.controller.models_wanted.connect(self.models.open)
         self.chat.busy_changed.connect(self._on_busy_changed)
         self.window.action_requested.connect(self.controller.run_text)
         self.window.hotkeys_retry_requested.connect(self.hotkeys.bind)

@@ -10,6 +10,7 @@ from app.memory.reading import GPU_BACKEND, model_bytes
 from app.remote.address import is_this_machine, remote_parts
 from app.translation import Translator, UserText
 from inference.byte_size import size_text
+from inference.errors import ModelNotFoundError
 from inference.request import EngineReading, ModelEvent, ModelState
 
 
@@ -35,6 +36,7 @@ class Status:
         memory_bytes: what the model takes, by the engine's own count; 0 where that is not known.
         is_on_gpu: whether it takes it of the GPU's memory.
         reason: why the model left the memory by itself, None where it did not.
+        is_missing: whether the model that is meant is known not to be on this machine.
         gateway: where other programs are served, "" where they are not.
     """
 
@@ -46,6 +48,7 @@ class Status:
     memory_bytes: int = 0
     is_on_gpu: bool = False
     reason: UserText | None = None
+    is_missing: bool = False
     gateway: str = ""
 
     def after(
@@ -58,6 +61,7 @@ class Status:
             reading: of the engine, for the memory.
             reason: why the model left by itself.
         """
+        stays_missing = self.is_missing and event.state is ModelState.EMPTY
         return replace(
             self,
             model_state=event.state,
@@ -67,6 +71,7 @@ class Status:
             memory_bytes=0 if reading is None else model_bytes(reading),
             is_on_gpu=reading is not None and reading.backend == GPU_BACKEND,
             reason=reason,
+            is_missing=stays_missing or isinstance(event.error, ModelNotFoundError),
         )
 
     @property
@@ -86,6 +91,8 @@ class Status:
     def sentence(self, translator: Translator) -> str:
         """One line for tooltip, menu and window."""
         tr, model = translator.tr, model_name(self.model)
+        if self.is_missing:
+            return tr("The model is not on this computer yet")
         if self.model_state is ModelState.FAILED:
             return self.error
         if self.remote_host and self.model_state is ModelState.READY:

@@ -76,6 +76,14 @@
         <translation>加载模型</translation>
     </message>
     <message>
+        <source>Get a model…</source>
+        <translation>获取模型…</translation>
+    </message>
+    <message>
+        <source>The model is not on this computer yet</source>
+        <translation>模型还不在这台电脑上</translation>
+    </message>
+    <message>
         <source>Free the memory now</source>
         <translation>释放模型占用的内存</translation>
     </message>

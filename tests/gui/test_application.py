@@ -18,8 +18,8 @@ from app.qt.status import TrayState
 from app.settings.registry import setting_registry
 from app.settings.settings import Settings
 from app.translation import Translator, UserText
-from inference.errors import OutOfMemoryError
-from inference.request import EngineReading, ModelState
+from inference.errors import ModelNotFoundError, OutOfMemoryError
+from inference.request import EngineReading, ModelEvent, ModelState
 from tests.gui.rig import FakeGrabber
 
 pytestmark = pytest.mark.gui
@@ -151,6 +151,28 @@ def test_at_the_first_start_the_window_waits_for_the_welcome_and_no_missing_mode
     assert running.app.window.message.text() == ""
     running.app.welcome.window.close()
     assert running.app.window.isVisible()
+    assert running.app.window.state_line.text() == "The model is not on this computer yet"
+    running.app.window.model_button.click()
+    assert running.app.models.owner.window is not None
+    assert running.app.models.owner.window.isVisible()
+    running.app.load_model()
+    running.play()
+    assert running.app.window.model_button.objectName() == "model.unload"
+
+
+def test_a_model_that_is_not_here_is_no_model_that_the_next_action_loads(running: RunningApp, qtbot: QtBot):
+    running.client.load_error = ModelNotFoundError("default-model is not on this machine.")
+    running.start()
+    running.play()
+    assert running.app.window.model_button.objectName() == "models.open"
+    running.bridge.post_event(ModelEvent(ModelState.EMPTY))
+    qtbot.wait(15)
+    assert running.app.window.state_line.text() == "The model is not on this computer yet"
+    running.app.controller.run_text("summarize", "text")
+    running.play()
+    running.app.popup.notice.button.click()
+    assert running.app.models.owner.window is not None
+    assert running.app.models.owner.window.isVisible()
 
 
 def test_a_hotkey_that_is_taken_is_named_and_can_be_retried(running: RunningApp):

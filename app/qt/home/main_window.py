@@ -225,8 +225,12 @@ class MainWindow(QWidget):
         self.served_line.setText(status.served(self._translator))
         self.served_line.setVisible(bool(self.served_line.text()))
         tr, holds = self._translator.tr, status.model_state in (ModelState.LOADING, ModelState.READY)
-        self.model_button.setObjectName("model.unload" if holds else "model.load")
-        self.model_button.setText(tr("Free the memory now") if holds else tr("Load the model"))
+        command, label = ("model.unload", tr("Free the memory now")) if holds else ("model.load", tr("Load the model"))
+        if status.is_missing:
+            command, label = "models.open", tr("Get a model…")
+        self.model_button.setObjectName(command)
+        self.model_button.setText(label)
+        set_styled(self.model_button, "role", "primary" if status.is_missing else "")
         self.model_button.setEnabled(status.model_state is not ModelState.UNLOADING)
 
     def set_commands(self, commands: Sequence[Command]) -> None:

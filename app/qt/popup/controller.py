@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -39,7 +39,7 @@ from app.qt.popup.capture_text import capture_notice, clipboard_empty_notice, pa
 from app.qt.popup.popup import Popup, PopupState
 from app.terminal.answer_printer import as_text
 from app.translation import Translator
-from inference.errors import InferenceError
+from inference.errors import InferenceError, ModelNotFoundError
 from inference.request import (
     DoneEvent,
     FailedEvent,
@@ -69,11 +69,13 @@ class AnswerController(QObject):
         busy_changed: whether a request runs.
         answered: an answer is complete: action id, source text, answer, model.
         chat_wanted: the answer is to go on as a chat: title, source text, answer.
+        models_wanted: the model is not on this machine, and the user wants to get one.
     """
 
     busy_changed = Signal(bool)
     answered = Signal(str, str, str, str)
     chat_wanted = Signal(str, str, str)
+    models_wanted = Signal()
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class AnswerController(QObject):
         self._action: Action | None = None
         self._job: Job | None = None
         self._offer: Selected | None = None
+        self._lacks_model = False
         self._last_press: tuple[str, Source, float] | None = None
         self._task: TextTask | None = None
         self._is_running = False
@@ -118,7 +121,7 @@ class AnswerController(QObject):
         popup.copy_requested.connect(self.copy)
         popup.replace_requested.connect(self.replace)
         popup.copy_text_requested.connect(self.copy_text)
-        popup.notice_accepted.connect(self.use_offer)
+        popup.notice_accepted.connect(self._on_notice_accepted)
         popup.continue_requested.connect(self.continue_as_chat)
         popup.closed.connect(self._on_closed)
 
@@ -193,7 +196,7 @@ class AnswerController(QObject):
             text = job.selected.text
             self._run_task(unfinished or TextTask(self._client, job.action, text, languages, tr.language))
         except InferenceError as error:
-            self._popup.show_notice(error_notice(error, tr))
+            self._show_error(error)
 
     def _run_task(self, task: TextTask) -> None:
         """Starts a task, or goes on with one."""
@@ -203,7 +206,7 @@ class AnswerController(QObject):
             task.run(self._bridge.post_event)
         except InferenceError as error:
             self._set_running(False)
-            self._popup.show_notice(error_notice(error, self._translator))
+            self._show_error(error)
 
     # --- what the user does in the popup ------------------------------------------------------------------------
 
@@ -251,6 +254,12 @@ class AnswerController(QObject):
         """The user has seen the text that is offered and wants it used."""
         if self._action is not None and self._offer is not None:
             self._start(Job(self._action, self._offer))
+
+    def _on_notice_accepted(self) -> None:
+        if self._lacks_model:
+            self.models_wanted.emit()
+        else:
+            self.use_offer()
 
     def close(self) -> None:
         """Ends everything that runs; the clipboard comes back."""
@@ -308,7 +317,15 @@ class AnswerController(QObject):
         else:
             self._on_captured(result)
 
+    def _show_error(self, error: InferenceError, coverage: Coverage | None = None) -> None:
+        notice = error_notice(error, self._translator, coverage)
+        self._lacks_model = isinstance(error, ModelNotFoundError)
+        if self._lacks_model:
+            notice = replace(notice, button=self._translator.tr("Get a model…"))
+        self._popup.show_notice(notice)
+
     def _show(self, notice: Notice) -> None:
+        self._lacks_model = False
         self._last_press = None  # the user may have done what it says at once
         self._popup.show_notice(notice)
         self._show_popup()
@@ -341,7 +358,7 @@ class AnswerController(QObject):
             self._on_done(event, task.coverage)
         elif isinstance(event, FailedEvent):
             self._set_running(False)
-            self._popup.show_notice(error_notice(event.error, self._translator, task.coverage))
+            self._show_error(event.error, task.coverage)
 
     def _on_part(self, event: PartEvent) -> None:
         if not event.joins:

@@ -195,6 +195,7 @@ def test_the_model_is_shown_and_can_be_freed_and_loaded(qtbot: QtBot, make: Call
         (ready, {"Ready: tiny"}, "Free the memory now", "model.unload"),
         (Status(), {"No model is loaded; the next action loads one"}, "Load the model", "model.load"),
         (Status(reason=UserText("Freed")), {"Freed"}, "Load the model", "model.load"),
+        (Status(is_missing=True), {"The model is not on this computer yet"}, "Get a model…", "models.open"),
     ]:
         window.set_status(status)
         assert labels <= set(_labels(window))

@@ -10,7 +10,7 @@ from app.desktop.protocols import Window
 from app.engine_client import ScriptedAnswer
 from app.qt.clipboard import KDE_SECRET
 from app.qt.popup.popup import PopupState
-from inference.errors import DeviceFailedError, OutOfMemoryError
+from inference.errors import DeviceFailedError, ModelNotFoundError, OutOfMemoryError
 from inference.request import ModelEvent, ModelState, PrefillEvent
 from tests.gui.rig import EDITOR, Rig
 
@@ -237,6 +237,39 @@ def test_an_error_is_shown_with_its_cure_and_can_be_retried(make_rig: MakeRig, q
     rig.popup.retry_button.click()
     rig.play()
     assert rig.answer_text() == "Three short words."
+
+
+def test_a_model_that_is_not_here_leads_to_the_models(make_rig: MakeRig, qtbot: QtBot):
+    rig = make_rig(ScriptedAnswer(error=ModelNotFoundError("m is not on this machine.")), ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    button = rig.popup.notice.button
+    assert (button.text(), button.isVisible()) == ("Get a model…", True)
+    assert rig.popup.retry_button.isVisible()
+    with qtbot.waitSignal(rig.controller.models_wanted):
+        button.click()
+    assert len(rig.client.submitted) == 1
+    rig.controller.retry()
+    rig.play()
+    assert rig.popup.state is PopupState.FINISHED
+
+
+def test_another_error_and_an_offer_do_not_lead_to_the_models(make_rig: MakeRig, qtbot: QtBot):
+    missing, failed = ModelNotFoundError("m is not on this machine."), DeviceFailedError("The GPU is off.")
+    rig = make_rig(ScriptedAnswer(error=missing), ScriptedAnswer(error=failed), ANSWER)
+    _run_on_selection(rig, qtbot)
+    rig.play()
+    rig.controller.retry()
+    rig.play()
+    assert not rig.popup.notice.button.isVisible()
+    rig.popup.close()
+    QGuiApplication.clipboard().setText("copied")
+    rig.desktop.window = Window(2, "xterm", is_terminal=True)
+    rig.controller.run("rewrite", "selection")
+    qtbot.waitUntil(rig.popup.notice.button.isVisible)
+    with qtbot.assertNotEmitted(rig.controller.models_wanted):
+        rig.popup.notice.button.click()
+    assert len(rig.client.submitted) == 3
 
 
 def test_an_error_in_the_middle_keeps_the_text(make_rig: MakeRig, qtbot: QtBot):
