@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 from inference.errors import (
@@ -10,11 +12,14 @@ from inference.errors import (
     InvalidRequestError,
     ModelFormatError,
     ModelNotFoundError,
+    ModelResidentError,
     OutOfMemoryError,
     UnsupportedModelError,
 )
 
 RETRY_AFTER_S = 2
+_OF_MODELS = (ModelFormatError, ModelNotFoundError, ModelResidentError, UnsupportedModelError)
+_FOLDERS = re.compile(r"""(?<![^\s'"(])(?:~|[A-Za-z]:)?[\\/](?:[^\\/\s'"]+[\\/])*(?=[^\\/\s'"])""")
 
 
 class ApiError(Exception):
@@ -61,8 +66,10 @@ def unsupported(field: str, what: str = "") -> ApiError:
 
 
 def api_error(error: InferenceError) -> ApiError:
-    """The engine's error in the API's words."""
-    text = str(error)
+    """The engine's error in the API's words. Of files only their names are told, as of models."""
+    text = str(error).replace(str(Path.home()), "~")
+    if isinstance(error, _OF_MODELS):
+        text = _FOLDERS.sub("", text)
     match error:
         case ContextOverflowError():
             return ApiError(400, text, "context_length_exceeded", "messages")

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import openai
 import pytest
 
-from inference.errors import ContextOverflowError, InvalidRequestError, OutOfMemoryError
+from inference.errors import (
+    BackendUnavailableError,
+    ContextOverflowError,
+    InferenceError,
+    InvalidRequestError,
+    ModelFormatError,
+    ModelNotFoundError,
+    OutOfMemoryError,
+)
 from inference.request import EngineReading, Message, ModelState, Priority
 from tests.inference.gateway.conftest import ScriptedEngine
 
@@ -357,6 +366,28 @@ def test_a_model_is_served_under_its_name_not_its_path(client: openai.OpenAI, en
     with pytest.raises(openai.NotFoundError) as caught:
         client.chat.completions.create(model="one", messages=HI)
     assert "someone" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "shown"),
+    [
+        (ModelNotFoundError, "There is no model '/mnt/someone/models/a.gguf': fetch it.", "There is no model 'a.gguf'"),
+        (ModelFormatError, "/mnt/someone/a/b.json cannot be read: no and/or yes.", "b.json cannot be read: no and/or"),
+        (ModelFormatError, r"C:\someone\models\a.gguf is empty.", "a.gguf is empty."),
+        (ModelNotFoundError, f"{Path.home()}/a.gguf is not here.", "a.gguf is not here."),
+        (BackendUnavailableError, "Look at /dev/nvidia0.", "Look at /dev/nvidia0."),
+    ],
+)
+def test_where_files_lie_is_told_to_no_program(
+    client: openai.OpenAI, engine: ScriptedEngine, kind: type[InferenceError], told: str, shown: str
+) -> None:
+    engine.error = kind("cuda", told) if kind is BackendUnavailableError else kind(told)
+    with pytest.raises(openai.APIStatusError) as caught:
+        client.chat.completions.create(model="one", messages=HI)
+    said = str(caught.value)
+    assert shown in said
+    assert "someone" not in said
+    assert str(Path.home()) not in said
 
 
 def test_a_load_that_another_one_follows_ends(client: openai.OpenAI, engine: ScriptedEngine) -> None:
