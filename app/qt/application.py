@@ -302,6 +302,8 @@ class Application(QObject):
         if not self.tray.is_available() and not self._is_ending and self.welcome.window is None:
             self.window.set_only_home(True)
             self.window.show_quietly()
+            if self.settings_owner.dialog is not None:  # they came back after "Restart now"
+                self.settings_owner.dialog.raise_()
 
     def _on_tray_availability(self, is_available: bool) -> None:
         if self._session is not None:

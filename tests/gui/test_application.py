@@ -139,6 +139,20 @@ def test_without_a_tray_the_window_comes_by_itself(running: RunningApp, qtbot: Q
     assert running.app.window.no_tray.isVisible()
 
 
+def test_settings_that_are_open_stay_in_front_of_the_window_that_comes_by_itself(
+    running: RunningApp, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+):
+    running.start()
+    running.app.open_settings()
+    assert running.app.settings_owner.dialog is not None
+    raised_over = []
+    monkeypatch.setattr(
+        running.app.settings_owner.dialog, "raise_", lambda: raised_over.append(running.app.window.isVisible())
+    )
+    qtbot.waitUntil(running.app.window.isVisible, timeout=3000)
+    assert raised_over == [True]
+
+
 def test_at_the_first_start_the_window_waits_for_the_welcome_and_no_missing_model_is_an_error(
     running: RunningApp, qtbot: QtBot
 ):
