@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import regex
 
 from app.text.quantities import Span
-from app.text.text_index import TextIndex
 from app.text.untranslated_words import (
     CALENDAR,
     CHINESE_FUNCTION_CHARS,
@@ -315,11 +314,14 @@ def _is_person(word: str, language: str) -> bool:
 
 def chinese_clauses(source: str, answer: str) -> Iterator[Span]:
     """Clauses of a Chinese source in a Japanese answer, which shares its characters but not its small words."""
-    index = TextIndex(answer)
-    for clause in {source[start:end].strip() for start, end in clauses(source)}:
-        if len(regex.findall(r"\p{Han}", clause)) < _LEAST_HAN or not CHINESE_FUNCTION_CHARS & set(clause):
-            continue
-        start = index.find(clause)
-        while start >= 0:
-            yield start, start + len(clause)
-            start = index.find(clause, start + len(clause))
+    by_start: dict[str, list[str]] = {}
+    for clause in dict.fromkeys(source[start:end].strip() for start, end in clauses(source)):
+        if len(regex.findall(r"\p{Han}", clause)) >= _LEAST_HAN and CHINESE_FUNCTION_CHARS & set(clause):
+            by_start.setdefault(clause[:_LEAST_HAN], []).append(clause)
+    ends: dict[str, int] = {}
+    # The answer is read once, not once for each clause.
+    for start in range(len(answer) - _LEAST_HAN + 1):
+        for clause in by_start.get(answer[start : start + _LEAST_HAN], ()):
+            if start >= ends.get(clause, 0) and answer.startswith(clause, start):
+                ends[clause] = start + len(clause)
+                yield start, start + len(clause)

@@ -117,7 +117,7 @@ def _merged(spans: Sequence[Span], answer: str, source: str, border: str) -> lis
     Over the end of a sentence only whole clauses are joined, or what the source has between them as well.
     """
     known = {word.lower() for word in WORD.findall(source)}
-    index = TextIndex(source)
+    index, behind = TextIndex(source), 0
     found: list[Span] = []
     for start, end in sorted(spans):
         last = found[-1] if found else (start, start)
@@ -126,7 +126,11 @@ def _merged(spans: Sequence[Span], answer: str, source: str, border: str) -> lis
             len(gap) <= _GAP_CHARS and all(word.lower() in known for word in WORD.findall(gap))
         )
         around = answer[max(last[0], last[1] - _EDGE_CHARS) : min(end, start + _EDGE_CHARS)]
-        is_same = len(gap) <= _GAP_CHARS and around in index
+        is_same = False
+        if len(gap) <= _GAP_CHARS:  # looked for behind the last one first: both texts have one order
+            place = index.find(around, behind)
+            place = index.find(around) if place < 0 else place
+            is_same, behind = place >= 0, max(place, 0)
         is_small = "\n" not in gap and _SMALL_GAP.fullmatch(gap)
         is_whole = is_small or (_is_clause(answer, last) and _is_clause(answer, (start, end)))
         if found and (is_same or (is_clear and is_whole)):
@@ -142,7 +146,10 @@ def _is_clause(text: str, span: Span) -> bool:
 
 
 class _Places:
-    """Finds where a source says pieces of an answer; a piece that comes again is looked for behind its last place."""
+    """Finds where a source says pieces of an answer, in the order of the answer.
+
+    A piece is looked for behind the one before it first, and one that comes again behind its last place.
+    """
 
     def __init__(self, source: str) -> None:
         low = source.lower()
@@ -150,15 +157,18 @@ class _Places:
         self._is_even = len(low) == len(source)
         self._places: dict[str, Span | None] = {}
         self._has: dict[str, bool] = {}
+        self._end = 0  # of the last place: what comes next is mostly behind it
 
     def place(self, piece: str) -> Span | None:
         """To the letter, else in another case, else its words and numbers, else how it begins and ends."""
         before = self._places.get(piece)
         if piece in self._places and before is None:
             return None
-        span = self._plain(piece, self._source, before[1] if before else 0)
-        span = span or before or (self._plain(piece.lower(), self._low, 0) if self._is_even else None)
+        span = self._plain(piece, self._source, before[1] if before else self._end)
+        span = span or before or self._plain(piece, self._source, 0)
+        span = span or (self._plain(piece.lower(), self._low, 0) if self._is_even else None)
         self._places[piece] = span = span or self._by_tokens(piece)
+        self._end = span[1] if span else self._end
         return span
 
     def _plain(self, piece: str, index: TextIndex, start: int) -> Span | None:

@@ -22,7 +22,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     """The engine that is served; the server runs until all its events are delivered."""
     client = FakeClient()
     server = SimpleNamespace(port=18123, run=client.play)
-    monkeypatch.setattr(gateway_setup, "build_engine", lambda *_: (client, lambda: "/models/one.gguf"))
+    monkeypatch.setattr(gateway_setup, "build_engine", lambda *_, **__: (client, lambda: "/models/one.gguf"))
     monkeypatch.setattr(gateway_setup, "open_gateway", lambda *_: server)
     monkeypatch.setattr(gateway_setup, "tell_problems", lambda _: load_settings())
     return client
