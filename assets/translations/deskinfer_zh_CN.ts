@@ -81,7 +81,7 @@
     </message>
     <message>
         <source>The model is not on this computer yet</source>
-        <translation>模型还不在这台电脑上</translation>
+        <translation>模型还不在本机上</translation>
     </message>
     <message>
         <source>Free the memory now</source>

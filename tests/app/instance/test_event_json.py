@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from app.instance.event_json import event_from_json, event_to_json, request_from_json, request_to_json
 from inference.errors import ContextOverflowError, InferenceError, InvalidRequestError, ModelNotFoundError
 from inference.request import (
+    LEAST_TEMPERATURE,
     DoneEvent,
     FailedEvent,
     GenerationRequest,
@@ -31,7 +32,7 @@ _messages = st.lists(
 )
 _sampling = st.builds(
     SamplingParams,
-    temperature=st.floats(0, 10),
+    temperature=st.just(0.0) | st.floats(LEAST_TEMPERATURE, 10),
     top_k=st.integers(0, 100),
     seed=st.none() | st.integers(),
     max_new_tokens=st.none() | st.integers(1, 10_000),

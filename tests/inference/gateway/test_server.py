@@ -9,11 +9,13 @@ import sys
 import pytest
 
 _SERVES = """
-import threading, urllib.request
+import signal, threading, urllib.request
 from starlette.applications import Starlette
 from inference.gateway.options import GatewayOptions
 from inference.gateway.server import GatewayServer
 
+# A shell that starts the tests in the background has its children ignore Ctrl+C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 server = GatewayServer(Starlette(), GatewayOptions(port=0))
 
 def tell():
