@@ -44,7 +44,7 @@ _SLEPT_SHARE = 0.7
 _OUT_OF_MEMORY = 2
 """The driver's number."""
 _LEAST_SLEEP_S, _MOST_SLEEP_S = 0.001, 0.1
-_SPARE_SHARE = 0.5
+_SPARE_SHARE, _LEAST_SPARE_S = 0.5, 0.0002
 """Of the time between two steps: the rest is for the host to launch the next one, however busy it is."""
 
 
@@ -162,7 +162,8 @@ class DeviceRunner:
 
     def spare_s(self) -> float:
         """See Runner. As long as it took between the two steps before, but for a share."""
-        return max(0.0, _SPARE_SHARE * self._interval_s - (time.perf_counter() - self._collected_at))
+        spare_s = _SPARE_SHARE * self._interval_s - (time.perf_counter() - self._collected_at)
+        return min(spare_s, _MOST_SLEEP_S) if spare_s > _LEAST_SPARE_S else 0.0
 
     def _choose(self, rows: Sequence[tuple[Row, int]]) -> dict[int, Choice]:
         """Tokens of the rows that the host chooses, by their place; waits for the logits that were queued last."""

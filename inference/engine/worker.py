@@ -41,7 +41,7 @@ ModelListener = Callable[[ModelEvent], None]
 ResidencyOpener = Callable[[Callable[[], EngineOptions], Callable[[ModelEvent], None]], "Residency"]
 
 CLOSE_TIMEOUT_S = 3.0
-_COUNT_S, _LEAST_SPARE_S, _MOST_SPARE_S = 0.04, 0.0002, 0.1  # counting texts and sleeping between two steps
+_COUNT_S = 0.04  # so long texts are counted between two steps
 _QUIET_S = 0.7  # without a command: then nobody is in a hurry
 _Event = TypeVar("_Event")
 
@@ -243,8 +243,8 @@ class Worker:
     def _spare(self) -> None:
         """Sleeps while a step is under way, so that who comes meanwhile is seen before the next one is launched."""
         spare_s = 0.0 if self._engine is None or self._urgent.is_set() else self._engine.spare_s
-        if spare_s > _LEAST_SPARE_S:
-            time.sleep(min(spare_s, _MOST_SPARE_S))
+        if spare_s:
+            time.sleep(spare_s)
 
     def _follow_target(self) -> None:
         """Loads what is asked for, or the default model where something waits for one."""

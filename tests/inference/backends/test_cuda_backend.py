@@ -248,13 +248,18 @@ class SlowGpu:
         return tokens
 
 
-def test_a_slow_gpu_is_slept_for_but_not_for_the_pause_before_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = SlowGpu()
-    read = Sampler.read
+def slow_engine(monkeypatch: pytest.MonkeyPatch, tokens_are_there: bool) -> tuple[SlowGpu, Engine]:
+    """An engine on a slow GPU, whose tokens are there, or not, when they are asked for."""
+    slow, read = SlowGpu(), Sampler.read
     monkeypatch.setattr("inference.engine.decode_graph.time", slow)
-    monkeypatch.setattr(Sampler, "is_ready", lambda *_: False)
+    monkeypatch.setattr(Sampler, "is_ready", lambda *_: tokens_are_there)
     engine = on_gpu(RandomModel("random:test:w4", SPEC))
     monkeypatch.setattr(Sampler, "read", lambda sampler, step: slow.read(read(sampler, step)))
+    return slow, engine
+
+
+def test_a_slow_gpu_is_slept_for_but_not_for_the_pause_before_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, engine = slow_engine(monkeypatch, tokens_are_there=False)
     for new_tokens, sleeps in ((6, 3), (2, 0), (3, 0)):
         slow.now += 0.09
         slow.slept.clear()
@@ -264,12 +269,7 @@ def test_a_slow_gpu_is_slept_for_but_not_for_the_pause_before_a_request(monkeypa
 
 
 def test_the_next_step_can_wait_for_half_of_what_the_last_one_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = SlowGpu()
-    read = Sampler.read
-    monkeypatch.setattr("inference.engine.decode_graph.time", slow)
-    monkeypatch.setattr(Sampler, "is_ready", lambda *_: True)
-    engine = on_gpu(RandomModel("random:test:w4", SPEC))
-    monkeypatch.setattr(Sampler, "read", lambda sampler, step: slow.read(read(sampler, step)))
+    slow, engine = slow_engine(monkeypatch, tokens_are_there=True)
     request = GenerationRequest((Message("user", "x"),), SamplingParams(max_new_tokens=9), Priority.API)
     engine.add(request, token_ids=list(range(20)))
     spare = []
